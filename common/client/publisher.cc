@@ -21,7 +21,8 @@ std::string EncodeSourceState(const SourceState& state) {
   std::string text = std::to_string(state.events) + " " + std::to_string(state.hash.low) + " " +
                      std::to_string(state.hash.high);
   const bool owned = !state.owner.empty();
-  if (state.said != 0 || state.batch_events != 0 || owned) text += " " + std::to_string(state.said);
+  if (state.period_kind != 0 || state.batch_events != 0 || owned)
+    text += " " + std::to_string(state.period_kind);
   if (state.batch_events != 0 || owned)
     text += " " + std::to_string(state.batch_events) + " " + std::to_string(state.batch_hash.low) + " " +
             std::to_string(state.batch_hash.high);
@@ -34,7 +35,7 @@ Result<SourceState> DecodeSourceState(std::string_view text) {
   SourceState state;
   in >> state.events >> state.hash.low >> state.hash.high;
   if (in.fail()) return Status::Corrupted("the stored state of a source is corrupted: " + std::string(text));
-  if (!(in >> state.said)) state.said = 0;
+  if (!(in >> state.period_kind)) state.period_kind = 0;
   if (!(in >> state.batch_events >> state.batch_hash.low >> state.batch_hash.high)) {
     state.batch_events = 0;
     state.batch_hash = {};
@@ -75,9 +76,9 @@ Status Publisher::ReadState() {
                                   if (!ours && !options_.alone) return Status::Ok();
                                   auto state = DecodeSourceState(row.value());
                                   if (!state.ok()) return state.status();
-                                  const std::uint32_t said = state->said;
+                                  const std::uint32_t period_kind = state->period_kind;
                                   if (ours) state_ = *state;
-                                  state_.said = said;
+                                  state_.period_kind = period_kind;
                                   return Status::Ok();
                                 });
 }

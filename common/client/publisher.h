@@ -23,7 +23,7 @@ struct SourceState {
   std::uint64_t events = 0;  // counted by the source
   stream::Hash128 hash;      // chained over all earlier events, by callers that verify the source; else 0
   // PublisherOptions::alone: a value that a publisher of any source leaves for the next one.
-  std::uint32_t said = 0;
+  std::uint32_t period_kind = 0;
   // For sources that send in batches: the start of the last published batch. 0: unknown.
   std::uint64_t batch_events = 0;
   stream::Hash128 batch_hash;

@@ -240,7 +240,7 @@ class Server::Impl final : public Host {
     if (found == connections_.end()) return;
     boost::asio::post(io_, [kept = found->second] {});
     connections_.erase(found);
-    if (closing_) TellWhenAllGone();
+    if (closing_) NotifyWhenAllClosed();
   }
 
   // ---- The end ----------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ class Server::Impl final : public Host {
       if (error) return;
       for (const auto& connection : All()) connection->Close();
     });
-    TellWhenAllGone();
+    NotifyWhenAllClosed();
   }
 
   std::vector<std::shared_ptr<Connection>> All() const {
@@ -266,7 +266,7 @@ class Server::Impl final : public Host {
     return all;
   }
 
-  void TellWhenAllGone() {
+  void NotifyWhenAllClosed() {
     if (!connections_.empty()) return;
     error_code ignored;
     drained_.cancel(ignored);

@@ -44,7 +44,7 @@ enum class Barrier {
 struct Step {
   SourceLine line;
   Barrier barrier = Barrier::kNone;
-  Said said = Said::kNothing;  // `order: lockstep` only; kNothing fits into any block
+  PeriodKind period_kind = PeriodKind::kNothing;  // `order: lockstep` only; kNothing fits into any block
   bool completion = false;
   std::uint64_t file_line = 0;  // from 0
 };
@@ -110,7 +110,7 @@ class StepMaker {
       const std::string raw = tick;
       Status s = Add({.line = {.envelope = std::move(tick)},
                       .barrier = Barrier::kAlone,
-                      .said = by_kind_ ? Said::kTick : Said::kNothing,
+                      .period_kind = by_kind_ ? PeriodKind::kTick : PeriodKind::kNothing,
                       .file_line = item.line},
                      raw);
       if (!s.ok()) bad = s;
@@ -120,9 +120,9 @@ class StepMaker {
 
   void Classify(Step* step) {
     if (by_kind_) {
-      step->said = SaidBy(step->line.envelope);
-      if (step->said == Said::kTick) step->barrier = Barrier::kAlone;
-      if (StandsAlone(step->said) && step->barrier == Barrier::kNone) step->barrier = Barrier::kJoin;
+      step->period_kind = PeriodKindOf(step->line.envelope);
+      if (step->period_kind == PeriodKind::kTick) step->barrier = Barrier::kAlone;
+      if (StandsAlone(step->period_kind) && step->barrier == Barrier::kNone) step->barrier = Barrier::kJoin;
       step->completion = wire::PeekKind(step->line.envelope) == wire::EventKind::kCompletion;
       return;
     }
@@ -192,26 +192,27 @@ class Belt {
     space_.wait(lock, [&] { return full_.size() < kBlocksAhead || given_up_; });
     if (given_up_) return false;
     // A step without a kind, such as a bad line, does not separate two steps of one kind.
-    const bool fits = step.said == Said::kNothing || open_said_ == Said::kNothing || step.said == open_said_;
+    const bool fits = step.period_kind == PeriodKind::kNothing || open_kind_ == PeriodKind::kNothing ||
+                      step.period_kind == open_kind_;
     if (step.barrier == Barrier::kAlone || step.barrier != open_barrier_ || !fits) CloseOpen();
     if (!has_open_) {
       open_ = empty;
       open_.block.first_line = position_before;
       open_since_ = std::chrono::steady_clock::now();
       open_barrier_ = step.barrier;
-      open_said_ = Said::kNothing;
+      open_kind_ = PeriodKind::kNothing;
       open_.block.barrier = step.barrier != Barrier::kNone;
       open_.block.ends_period = step.barrier == Barrier::kAlone;
       has_open_ = true;
     }
-    if (step.said != Said::kNothing) open_said_ = step.said;
+    if (step.period_kind != PeriodKind::kNothing) open_kind_ = step.period_kind;
     open_.bytes += step.line.envelope.size() + step.line.original.size() + 1;
     open_.completions += step.completion ? 1 : 0;
     if (!step.line.problem.empty()) open_.bad_lines.push_back({step.file_line + 1, step.line.problem});
     open_.block.hash = hash;
     open_.block.lines.push_back(std::move(step.line));
     const bool first = open_.block.lines.size() == 1;
-    const bool broadcasts = open_barrier_ == Barrier::kJoin && open_said_ == Said::kNothing;
+    const bool broadcasts = open_barrier_ == Barrier::kJoin && open_kind_ == PeriodKind::kNothing;
     if (open_barrier_ == Barrier::kAlone || open_.bytes >= kBlockBytes ||
         open_.block.lines.size() >= (broadcasts ? kBlockBroadcasts : kBlockLines))
       CloseOpen();
@@ -280,7 +281,7 @@ class Belt {
   Parcel open_;
   bool has_open_ = false;
   Barrier open_barrier_ = Barrier::kNone;
-  Said open_said_ = Said::kNothing;
+  PeriodKind open_kind_ = PeriodKind::kNothing;
   std::chrono::steady_clock::time_point open_since_;
   bool ended_ = false;
   bool given_up_ = false;

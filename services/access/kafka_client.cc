@@ -17,7 +17,7 @@
 #include "common/stream/kafka/librdkafka/topic_admin.h"
 #include "common/stream/kafka/position.h"
 #include "common/stream/kafka/read_all.h"
-#include "common/wire/control/mark_codec.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/event_line.h"
 #include "common/wire/ledger/grant_codec.h"
@@ -143,15 +143,15 @@ class RealKafkaClient final : public KafkaClient {
           "source " + block.source + " is ingested up to line " + std::to_string(publisher.state().events) +
           ", but this block starts after line " + std::to_string(block.first_line) +
           "; check for another client that sends under the same name");
-    auto said = static_cast<Said>(publisher.state().said);
+    auto period_kind = static_cast<PeriodKind>(publisher.state().period_kind);
     if (lockstep()) {
-      const auto told = SaidBy(block, settings_);
-      if (!told.ok()) return told.status();
-      if (PeriodEndsBefore(said, *told, block.ends_period)) {
+      const auto kind = PeriodKindOf(block, settings_);
+      if (!kind.ok()) return kind.status();
+      if (PeriodEndsBefore(period_kind, *kind, block.ends_period)) {
         if (Status s = EndPeriod(source); !s.ok()) return s;
-        said = Said::kNothing;
+        period_kind = PeriodKind::kNothing;
       }
-      if (*told != Said::kNothing) said = *told;
+      if (*kind != PeriodKind::kNothing) period_kind = *kind;
     } else if (block.barrier || (!source.begun && block.first_line > 0 && drained_ == 0)) {
       // A broadcast takes effect for everything after it, and for nothing before it. A broadcast that an
       // earlier publisher of the source sent may not be processed yet.
@@ -198,7 +198,7 @@ class RealKafkaClient final : public KafkaClient {
     }
     client::SourceState state{.events = line,
                               .hash = block.hash,
-                              .said = static_cast<std::uint32_t>(said),
+                              .period_kind = static_cast<std::uint32_t>(period_kind),
                               .owner = block.owner.empty() ? publisher.state().owner : block.owner};
     outcome.producer = ProducerOf(state);
     if (block.batch_begin) {
@@ -287,7 +287,7 @@ class RealKafkaClient final : public KafkaClient {
   }
 
   // Sends a barrier and waits for it. A barrier passes through all stages of all partitions, in order with
-  // the data; each partition reports its passage and what has moved (MarkPassed).
+  // the data; each partition reports its passage and what has moved (WatermarkPassed).
   Status SendBarrier(Source& source, const wire::Barrier& barrier, std::uint64_t* moved) {
     *moved = 0;
     const stream::TopicPartition where{wire::kPassed, 0};
@@ -317,9 +317,9 @@ class RealKafkaClient final : public KafkaClient {
       for (; !messages.empty(); messages.pop_front()) {
         stream::RecordCursor cursor(messages.front().value());
         std::string_view record;
-        wire::MarkPassed one;
+        wire::WatermarkPassed one;
         while (cursor.Next(&record))
-          if (wire::DecodeMarkPassed(record, &one) && one.barrier == id &&
+          if (wire::DecodeWatermarkPassed(record, &one) && one.barrier == id &&
               passed.insert(one.partition).second)
             *moved += one.moved;
       }
@@ -448,12 +448,13 @@ class RealKafkaClient final : public KafkaClient {
     if (!turn.ok()) return turn.status();
     Source& source = *turn->source;
     client::Publisher& publisher = *source.publisher;
-    const Said said = lockstep() ? SaidBy(*original) : Said::kNothing;
-    if (PeriodEndsBefore(static_cast<Said>(publisher.state().said), said, false)) s = EndPeriod(source);
+    const PeriodKind period_kind = lockstep() ? PeriodKindOf(*original) : PeriodKind::kNothing;
+    if (PeriodEndsBefore(static_cast<PeriodKind>(publisher.state().period_kind), period_kind, false))
+      s = EndPeriod(source);
     if (s.ok()) s = publisher.Add(*original);
     if (s.ok())
       s = publisher.Commit(
-          {.events = publisher.state().events + 1, .said = static_cast<std::uint32_t>(said)});
+          {.events = publisher.state().events + 1, .period_kind = static_cast<std::uint32_t>(period_kind)});
     if (s.code() == StatusCode::kFenced) Forget(source);
     // A broadcast takes effect for everything after it, so this call returns only when it is processed.
     ++appended_;
@@ -561,20 +562,20 @@ class RealKafkaClient final : public KafkaClient {
         stream::kafka::ReadAll(**reader, {kStatusTopic, 0}, stream::kafka::kBeginning,
                                stream::kafka::Millis(10000), [&](const stream::kafka::Message& message) {
                                  if (message.key() == kOrderKey) return Status::Ok();
-                                 json said = json::parse(message.value(), nullptr, false);
-                                 if (!said.is_object()) return Status::Ok();
+                                 json heartbeat = json::parse(message.value(), nullptr, false);
+                                 if (!heartbeat.is_object()) return Status::Ok();
                                  // The broker's time of the record: the worker's own clock may be wrong.
-                                 said["time"] = message.timestamp();
-                                 workers[std::string(message.key())] = std::move(said);
+                                 heartbeat["time"] = message.timestamp();
+                                 workers[std::string(message.key())] = std::move(heartbeat);
                                  return Status::Ok();
                                });
     if (!s.ok()) return s;
     json all = json::array();
     const double now = WallClock();
-    for (auto& [name, said] : workers) {
-      const double age = now - said.value("time", 0.0);
-      for (json& task : said["tasks"]) {
-        const auto of_role = first.find(said.value("role", ""));
+    for (auto& [name, heartbeat] : workers) {
+      const double age = now - heartbeat.value("time", 0.0);
+      for (json& task : heartbeat["tasks"]) {
+        const auto of_role = first.find(heartbeat.value("role", ""));
         if (of_role == first.end()) continue;
         const std::size_t slot = of_role->second + task.value("slot", std::uint32_t{0});
         if (slot >= tasks.size() || age > kSilentAfter) continue;
@@ -594,9 +595,9 @@ class RealKafkaClient final : public KafkaClient {
         if (const auto told = task.find("stages"); told != task.end())
           place["stages"] = StagesOf(*told, place);
       }
-      said.erase("tasks");
-      said["silent_for_s"] = age;
-      all.push_back(std::move(said));
+      heartbeat.erase("tasks");
+      heartbeat["silent_for_s"] = age;
+      all.push_back(std::move(heartbeat));
     }
     return json{{"tasks", tasks}, {"workers", all}};
   }

@@ -222,10 +222,10 @@ Result<nlohmann::json> AnswerLong(Engine& engine, const Question& question,
   }
   Parameters parameters(question);
   const LedgerPlaces to{.grants = parameters.Numbers("grants"), .postings = parameters.Numbers("postings")};
-  const bool anew = parameters.Optional<int>("anew", 0) != 0;
+  const bool from_start = parameters.Optional<int>("from_start", 0) != 0;
   if (!parameters.status().ok()) return parameters.status();
   LowerThreadPriority(15);  // only an export waits for it
-  return engine.SumLedger(to, anew, progress);
+  return engine.SumLedger(to, from_start, progress);
 }
 
 Result<nlohmann::json> Answer(Engine& engine, const Question& question) {

@@ -94,14 +94,14 @@ class LongRun final : public http::Producer {
   ~LongRun() override { thread_.join(); }
 
   bool Next(std::string* piece) override {
-    if (said_all_) return false;
-    *piece = lines_.Take(&said_all_);
+    if (sent_all_) return false;
+    *piece = lines_.Take(&sent_all_);
     return true;
   }
 
  private:
   Lines lines_;
-  bool said_all_ = false;
+  bool sent_all_ = false;
   std::thread thread_;
 };
 

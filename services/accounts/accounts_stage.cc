@@ -5,7 +5,7 @@
 
 #include "common/credit/accounts/unite_accounts.h"
 #include "common/credit/model/constants.h"
-#include "common/wire/control/mark_codec.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_check.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/event_line.h"
@@ -23,8 +23,8 @@ using wire::RefusalReason;
 
 namespace {
 
-// Tables of the calendar and of marks.
-enum TableId : std::uint8_t { kDaysTable = 37, kChunksTable = 38, kMarkTable = 39 };
+// Tables of the calendar and of watermarks.
+enum TableId : std::uint8_t { kDaysTable = 37, kChunksTable = 38, kWatermarkTable = 39 };
 
 Key UserKey(ProjectId project, UserId user) { return {.project = project.value, .id = user.value, .sub = 0}; }
 Key HostKey(ProjectId project, HostId host) { return {.project = project.value, .id = host.value, .sub = 0}; }
@@ -47,23 +47,23 @@ credit::PostingFacts PostingOf(const wire::GrantHead& head) {
 }  // namespace
 
 TeamId UserState::TeamAt(double time) const {
-  if (words.empty()) return {};
-  const auto later = std::find_if(words.begin() + 1, words.end(),
-                                  [time](const UserWord& one) { return one.word.time > time; });
-  return TeamBefore(static_cast<std::size_t>(later - words.begin()));
+  if (stamps.empty()) return {};
+  const auto later = std::find_if(stamps.begin() + 1, stamps.end(),
+                                  [time](const MemberStamp& one) { return one.stamp.time > time; });
+  return TeamBefore(static_cast<std::size_t>(later - stamps.begin()));
 }
 
-TeamId UserState::TeamBefore(std::size_t word) const {
-  while (word-- > 0)
-    if (words[word].tells_team) return words[word].team;
+TeamId UserState::TeamBefore(std::size_t stamp) const {
+  while (stamp-- > 0)
+    if (stamps[stamp].tells_team) return stamps[stamp].team;
   return {};
 }
 
 bool UserState::Settled() const {
   const TeamId now = TeamNow();
-  if (!words.empty() && !words.front().tells_team && now) return false;
-  return std::all_of(words.begin(), words.end(),
-                     [now](const UserWord& one) { return !one.tells_team || one.team == now; });
+  if (!stamps.empty() && !stamps.front().tells_team && now) return false;
+  return std::all_of(stamps.begin(), stamps.end(),
+                     [now](const MemberStamp& one) { return !one.tells_team || one.team == now; });
 }
 
 std::vector<stream::TopicPartition> AccountsStage::Inputs(std::uint32_t partition) {
@@ -90,11 +90,11 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
       project_estimates_(tables, kProjectEstimatesTable, true),
       project_estimate_days_(tables, kProjectEstimateDaysTable, false),
       projects_(tables, kProjectsTable, true),
-      sorted_(tables, kSortedTable, true),
+      buffered_(tables, kBufferedTable, true),
       moved_(tables, kMovedTable, true),
       corrections_(tables, kCorrectionsTable, false),
       calendar_(tables, kDaysTable, kChunksTable),
-      marks_(tables, kMarkTable, options.partitions, 1),
+      watermarks_(tables, kWatermarkTable, options.partitions, 1),
       budget_(options.rows_per_commit) {
   users_.MarkHot();
   hosts_.MarkHot();
@@ -114,7 +114,7 @@ std::vector<stream::TableBase*> AccountsStage::tables() {
                                          &releasing_,
                                          &profiles_,
                                          &facts_,
-                                         &sorted_,
+                                         &buffered_,
                                          &host_estimates_,
                                          &user_estimates_,
                                          &host_estimate_days_,
@@ -122,7 +122,7 @@ std::vector<stream::TableBase*> AccountsStage::tables() {
                                          &projects_,
                                          &moved_,
                                          &corrections_,
-                                         marks_.table(),
+                                         watermarks_.table(),
                                          &project_estimates_,
                                          &project_estimate_days_};
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
@@ -142,49 +142,49 @@ HostAccount AccountsStage::Whole(const Key& key, HostAccount host) {
 void AccountsStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
   if (input == kControl) return OnControl(record, out);
   if (input == kUsers) return OnUser(wire::WithoutLine(record), out);
-  if (!options_.sorted) return OnGrant(record.value, record.offset, out);
+  if (!options_.lockstep) return OnGrant(record.value, record.offset, out);
   wire::Grant grant;
   if (!wire::DecodeGrant(record.value, &grant))
     return out.Fail(Status::Corrupted("a grant cannot be decoded"));
   if (wire::IsNote(grant.head.kind)) return;
-  if (grant.head.kind == wire::GrantKind::kMark) return OnPassed(record.value, out);
+  if (grant.head.kind == wire::GrantKind::kWatermark) return OnPassed(record.value, out);
   // Hosts move at once, so that at the barrier each account is in the partition where grants are applied to it.
   if (wire::IsHostMove(grant.head.kind)) return OnHostMove(grant.head, record.value, out);
   if (grant.head.kind == wire::GrantKind::kHostMerged) return OnHostMerged(record.value, record.offset, out);
-  Sort({.time = grant.head.time,
-        .line = grant.detail.line,
-        .result = grant.head.result.value,
-        .offset = record.offset,
-        .project = grant.head.project.value,
-        .host = grant.head.host.value,
-        .to_host = grant.head.kind != wire::GrantKind::kEstimate,  // an estimate stays with its owner
-        .bytes = std::string(record.value)});
-  SettlePlace(sorted_count_ - 1, out);
+  Buffer({.time = grant.head.time,
+          .line = grant.detail.line,
+          .result = grant.head.result.value,
+          .offset = record.offset,
+          .project = grant.head.project.value,
+          .host = grant.head.host.value,
+          .to_host = grant.head.kind != wire::GrantKind::kEstimate,  // an estimate stays with its owner
+          .bytes = std::string(record.value)});
+  SettlePlace(buffered_count_ - 1, out);
 }
 
 void AccountsStage::OnPassed(std::string_view bytes, Emitter& out) {
   wire::Passed passed;
   if (!wire::DecodePassed(wire::PassedIn::kGrant, bytes, &passed))
     return out.Fail(Status::Corrupted("a watermark in the ledger cannot be decoded"));
-  if (Status s = marks_.OnSource(passed); !s.ok()) return out.Fail(std::move(s));
+  if (Status s = watermarks_.OnSource(passed); !s.ok()) return out.Fail(std::move(s));
   if (passed.moved > 0) moved_.Mutable({}).records += passed.moved;
-  PassMarks(out);
+  PassWatermarks(out);
 }
 
-void AccountsStage::ApplyAllSorted(Emitter& out) {
-  if (sorted_count_ == 0) return;
-  std::vector<std::pair<std::uint64_t, const SortedGrant*>> all;
-  sorted_.ForEach([&](const Key& key, const SortedGrant& one) { all.emplace_back(key.id, &one); });
+void AccountsStage::ApplyAllBuffered(Emitter& out) {
+  if (buffered_count_ == 0) return;
+  std::vector<std::pair<std::uint64_t, const BufferedGrant*>> all;
+  buffered_.ForEach([&](const Key& key, const BufferedGrant& one) { all.emplace_back(key.id, &one); });
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
     return std::tie(a.second->time, a.second->line, a.second->result, a.first) <
            std::tie(b.second->time, b.second->line, b.second->result, b.first);
   });
-  for (const auto& [number, one] : all) ApplySorted(*one, out);
-  for (const auto& [number, one] : all) sorted_.Erase({.project = 0, .id = number, .sub = 0});
-  sorted_count_ = 0;
+  for (const auto& [number, one] : all) ApplyBuffered(*one, out);
+  for (const auto& [number, one] : all) buffered_.Erase({.project = 0, .id = number, .sub = 0});
+  buffered_count_ = 0;
 }
 
-void AccountsStage::ApplySorted(const SortedGrant& one, Emitter& out) {
+void AccountsStage::ApplyBuffered(const BufferedGrant& one, Emitter& out) {
   if (one.to_user && one.to_host) return OnGrant(one.bytes, one.offset, out);
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(one.bytes, &head))
@@ -199,9 +199,9 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
   if (!event.ok())
     return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
-  if (const auto* mark = std::get_if<wire::Mark>(&event->body)) {
-    marks_.OnOutside(0, mark->number);
-    return PassMarks(out);
+  if (const auto* watermark = std::get_if<wire::Watermark>(&event->body)) {
+    watermarks_.OnOutside(0, watermark->number);
+    return PassWatermarks(out);
   }
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
@@ -226,9 +226,9 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
 void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& head,
                              const wire::UserMember& member, Emitter& out) {
   const Key key = UserKey(head.project, member.user);
-  const UserWord said{.word = wire::WordOf(head, record.value),
-                      .team = member.deleted ? TeamId{} : member.team,
-                      .tells_team = (member.Sets() & wire::UserMember::kTeam) != 0};
+  const MemberStamp stamp{.stamp = wire::StampOf(head, record.value),
+                          .team = member.deleted ? TeamId{} : member.team,
+                          .tells_team = (member.Sets() & wire::UserMember::kTeam) != 0};
   const wire::UserProfile shown = wire::ShownOf(member);
   bool names = (member.Sets() & wire::UserMember::kName) != 0;
   bool is_over = false;  // no later grant can ask for the team of that time
@@ -238,31 +238,32 @@ void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& he
     if (const UserProfileRow* row = profiles_.Find(key); row != nullptr && row->profile)
       public_id = row->profile->cpid;
   if (const UserState* before = users_.Find(key); before != nullptr && before->known()) {
-    for (const UserWord& one : before->words) {
-      if (one.word.id != said.word.id) continue;
-      if (wire::StandingOf(said.word, one.word) == wire::Standing::kRepeat) return;
+    for (const MemberStamp& one : before->stamps) {
+      if (one.stamp.id != stamp.stamp.id) continue;
+      if (wire::CompareStamps(stamp.stamp, one.stamp) == wire::StampOrder::kRepeat) return;
       return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
                           "another event of this user has this id", out);
     }
-    const bool older = wire::StandingOf(said.word, before->words.back().word) == wire::Standing::kOlder;
-    wire::TakeProfile(said.word, member.deleted, shown, older && before->deleted, key, profiles_);
-    names = names && wire::StandingOf(said.word, before->named) == wire::Standing::kNews;
-    is_over = older && said.word.time < reported_since;
+    const bool older =
+        wire::CompareStamps(stamp.stamp, before->stamps.back().stamp) == wire::StampOrder::kOlder;
+    wire::TakeProfile(stamp.stamp, member.deleted, shown, older && before->deleted, key, profiles_);
+    names = names && wire::CompareStamps(stamp.stamp, before->named) == wire::StampOrder::kNewer;
+    is_over = older && stamp.stamp.time < reported_since;
     if (is_over && !names) return;
   } else {
-    wire::TakeProfile(said.word, member.deleted, shown, false, key, profiles_);
+    wire::TakeProfile(stamp.stamp, member.deleted, shown, false, key, profiles_);
   }
   UserState& user = users_.Mutable(key);
   if (names) {
-    user.named = said.word;
+    user.named = stamp.stamp;
     user.name = member.deleted ? std::string() : member.name;
   }
   if (is_over) return;
-  Insert(said, reported_since, user);
-  if (user.words.back().word.id == said.word.id) {
+  Insert(stamp, reported_since, user);
+  if (user.stamps.back().stamp.id == stamp.stamp.id) {
     const bool goes_or_comes = member.deleted || user.deleted;
     user.deleted = member.deleted;
-    if (goes_or_comes && wire::TakeDeletion(said.word, member.deleted, std::move(public_id), key, facts_))
+    if (goes_or_comes && wire::TakeDeletion(stamp.stamp, member.deleted, std::move(public_id), key, facts_))
       calendar_.File(head.project.value, wire::DayAfter(*facts_.Need(key).tombstone), key.id);
   }
   Release(key, user, out);
@@ -272,7 +273,7 @@ void AccountsStage::OnFacts(const RecordView& record, const wire::EventHead& hea
                             Emitter& out) {
   const Key key = UserKey(head.project, UserId(facts.account));
   const bool tombstone = facts.tombstone.has_value();
-  if (!wire::TakeFacts(wire::WordOf(head, record.value), std::move(facts), key, facts_))
+  if (!wire::TakeFacts(wire::StampOf(head, record.value), std::move(facts), key, facts_))
     return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
                         "other facts of this user have this id", out);
   if (!tombstone) return;
@@ -281,15 +282,16 @@ void AccountsStage::OnFacts(const RecordView& record, const wire::EventHead& hea
 }
 
 // Words before which no grant can fall any more need not be kept twice.
-void AccountsStage::Insert(const UserWord& word, double reported_since, UserState& user) {
-  const auto newer = [](const UserWord& a, const UserWord& b) {
-    return std::tie(a.word.time, a.word.id) < std::tie(b.word.time, b.word.id);
+void AccountsStage::Insert(const MemberStamp& stamp, double reported_since, UserState& user) {
+  const auto newer = [](const MemberStamp& a, const MemberStamp& b) {
+    return std::tie(a.stamp.time, a.stamp.id) < std::tie(b.stamp.time, b.stamp.id);
   };
-  auto& words = user.words;
-  words.insert(std::upper_bound(words.begin(), words.end(), word, newer), word);
-  for (std::size_t i = words.size() - 1; i-- > 1;)
-    if (words[i].word.time < reported_since && (!words[i].tells_team || words[i].team == user.TeamBefore(i)))
-      words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
+  auto& stamps = user.stamps;
+  stamps.insert(std::upper_bound(stamps.begin(), stamps.end(), stamp, newer), stamp);
+  for (std::size_t i = stamps.size() - 1; i-- > 1;)
+    if (stamps[i].stamp.time < reported_since &&
+        (!stamps[i].tells_team || stamps[i].team == user.TeamBefore(i)))
+      stamps.erase(stamps.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
 // A result, its partner, the other results of its workunit, its user: each of these waits lasts at most one
@@ -312,17 +314,17 @@ void AccountsStage::OnOpening(const RecordView& record, const wire::EventHead& h
                         out);
   // Goes through the ledger like all credit: it is applied when it is read back as a grant.
   const UserId user(opening.account);
-  const wire::Word word = wire::WordOfFacts(head, record.value);
+  const wire::EventStamp stamp = wire::StampOfFacts(head, record.value);
   const UserState* before = users_.Find(UserKey(head.project, user));
-  if (before != nullptr && before->opening.said()) {
-    if (wire::IsRepeat(word, before->opening)) return;
+  if (before != nullptr && before->opening.is_set()) {
+    if (wire::IsRepeat(stamp, before->opening)) return;
     return wire::Refuse(record, head.project,
-                        word.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
-                                                      : RefusalReason::kAlreadyDecided,
+                        stamp.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
+                                                       : RefusalReason::kAlreadyDecided,
                         "this user already has an opening balance", out);
   }
-  users_.Mutable(UserKey(head.project, user)).opening = word;
-  wire::TakeFigures(word, opening, UserKey(head.project, user), profiles_);
+  users_.Mutable(UserKey(head.project, user)).opening = stamp;
+  wire::TakeFigures(stamp, opening, UserKey(head.project, user), profiles_);
   bytes_.clear();
   wire::EncodeGrant({.project = head.project,
                      .user = user,
@@ -340,7 +342,7 @@ void AccountsStage::OnGrant(std::string_view bytes, std::uint64_t offset, Emitte
   if (!wire::IsAward(head.kind)) {
     if (wire::IsNote(head.kind)) return;
     if (head.kind == wire::GrantKind::kOpening) return ApplyOpening(head, out);
-    if (head.kind == wire::GrantKind::kMark) return OnPassed(bytes, out);
+    if (head.kind == wire::GrantKind::kWatermark) return OnPassed(bytes, out);
     if (head.kind == wire::GrantKind::kEstimate) return OnEstimate(bytes, out);
     if (wire::IsHostMove(head.kind)) return OnHostMove(head, bytes, out);
     if (head.kind == wire::GrantKind::kHostMerged) return OnHostMerged(bytes, offset, out);
@@ -369,7 +371,7 @@ void AccountsStage::OpenHost(const wire::GrantHead& head, bool inherited, Emitte
   const Key key = HostKey(head.project, head.host);
   HostAccount& host = hosts_.Mutable(key);
   if (host.elsewhere) return PassOn(head, 0, out);
-  if (host.merge.done) return OpenHost(ForHeir(head, host), true, out);
+  if (host.merge.done) return OpenHost(ForMergeTarget(head, host), true, out);
   SetOwner(key, head.user, host);
   List(key, host, changed_hosts_);
   credit::Account opening;
@@ -386,7 +388,7 @@ void AccountsStage::ApplyToHost(const wire::GrantHead& head, Emitter& out) {
   if (head.kind == wire::GrantKind::kOpening) return ApplyOpening(head, out);
   HostAccount& host = hosts_.Mutable(HostKey(head.project, head.host));
   if (host.elsewhere) return PassOn(head, 0, out);
-  if (host.merge.done) return ApplyToHost(ForHeir(head, host), out);
+  if (host.merge.done) return ApplyToHost(ForMergeTarget(head, host), out);
   const Key key = HostKey(head.project, head.host);
   SetOwner(key, head.user, host);
   credit::Post(PostingOf(head), host.account);
@@ -440,7 +442,7 @@ void AccountsStage::PostTo(TeamId team, const wire::GrantHead& head, std::string
   if (!team || (wire::CountedBy(head) == 0 && head.credit_micro == 0)) return;
   bytes_.clear();
   std::uint64_t line = 0;
-  if (options_.sorted) {
+  if (options_.lockstep) {
     wire::Grant whole;
     if (wire::DecodeGrant(bytes, &whole)) line = whole.detail.line;
   }
@@ -464,7 +466,7 @@ void AccountsStage::PostTo(TeamId team, const wire::GrantHead& head, std::string
 // New totals of the accounts that this commit has changed, one record each.
 void AccountsStage::Finish(Emitter& out) {
   if (Unfinished()) Continue(out);
-  if (!options_.sorted && calendar_.behind()) Expire(kExpireAtCommit, out);
+  if (!options_.lockstep && calendar_.behind()) Expire(kExpireAtCommit, out);
   budget_.Renew();
   const auto emit = [&](wire::AccountKind kind, const Key& key, const credit::Account& account,
                         bool elsewhere, bool estimated) {
@@ -476,10 +478,11 @@ void AccountsStage::Finish(Emitter& out) {
     out.Emit(wire::kTotals, options_.partition, bytes_);
   };
   // Merges may have waited for one of these hosts, and may change other accounts.
-  for (std::size_t i = 0; !options_.sorted && i < changed_hosts_.size(); ++i) {
+  for (std::size_t i = 0; !options_.lockstep && i < changed_hosts_.size(); ++i) {
     const auto [key, host] = changed_hosts_[i];
-    TakeMerges(key, out);
-    if (host->merge.into && !host->merge.done) TakeMerges(HeirOf(key.project, host->merge.into), out);
+    ApplyReadyMerges(key, out);
+    if (host->merge.into && !host->merge.done)
+      ApplyReadyMerges(MergeTargetOf(key.project, host->merge.into), out);
   }
   for (auto& [key, host] : changed_hosts_) {
     emit(wire::AccountKind::kHost, key, host->account, host->elsewhere, false);

@@ -1,9 +1,9 @@
 // ACCOUNTS, by user: applies grants to the totals of hosts and users, and passes them on as postings to teams.
-// Time: after a mark has arrived from every partition of GRANTS and on `users`, grants that have waited too
-// long for a user expire, and the mark is passed on among the postings.
+// Time: after a watermark has arrived from every partition of GRANTS and on `users`, grants that have waited too
+// long for a user expire, and the watermark is passed on among the postings.
 //
-// In: control (catalogue, marks), users (members, openings), grants of one partition. Out: grants (the opening balance of a
-// user; accounts of hosts that move to another partition), postings, totals, refused.
+// In: control (catalogue, watermarks), users (members, openings), grants of one partition. Out: grants (the
+// opening balance of a user; accounts of hosts that move to another partition), postings, totals, refused.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 #include "common/credit/accounts/account.h"
 #include "common/stream/calendar.h"
-#include "common/stream/marks.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
+#include "common/stream/watermarks.h"
 #include "common/wire/control/topics.h"
+#include "common/wire/events/event_stamp.h"
 #include "common/wire/events/events.h"
-#include "common/wire/events/word.h"
 #include "common/wire/ledger/account_codec.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "common/wire/ledger/refusal.h"
@@ -36,42 +36,42 @@
 namespace cobblestone::accounts {
 
 // What must be remembered of a member event, and the team that it puts the user in.
-struct UserWord {
-  wire::Word word;
+struct MemberStamp {
+  wire::EventStamp stamp;
   TeamId team;
-  bool tells_team = true;  // false: the user stays in the team of the previous word
+  bool tells_team = true;  // false: the user stays in the team of the previous stamp
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.word, s.team, s.tells_team);
+    f(s.stamp, s.team, s.tells_team);
   }
 };
 
 struct UserState {
   // Member events by (time, id), in any order of arrival. The last one is in force; the first one also holds
   // for all time before it. Of old events only those that change the team are kept (AccountsStage::Insert).
-  std::vector<UserWord> words;
-  wire::Word opening;    // of the account's balance
+  std::vector<MemberStamp> stamps;
+  wire::EventStamp opening;  // of the account's balance
   bool deleted = false;  // its row is deleted: the user is no longer shown, and later credit goes to no team
   std::string name;
   UnnamedUser unnamed;
   credit::Account account;
   bool estimated = false;  // it has a row of estimates (estimates.h)
-  wire::Word named;        // the newest member event that set the name or deleted the user
+  wire::EventStamp named;  // the newest member event that set the name or deleted the user
   bool listed = false;     // among the changed of this commit; not state
 
   // A member event has named it.
-  [[nodiscard]] bool known() const { return !words.empty(); }
+  [[nodiscard]] bool known() const { return !stamps.empty(); }
   [[nodiscard]] TeamId TeamAt(double time) const;
-  [[nodiscard]] TeamId TeamNow() const { return TeamBefore(words.size()); }
-  // The team before this word.
-  [[nodiscard]] TeamId TeamBefore(std::size_t word) const;
+  [[nodiscard]] TeamId TeamNow() const { return TeamBefore(stamps.size()); }
+  // The team before this stamp.
+  [[nodiscard]] TeamId TeamBefore(std::size_t stamp) const;
   // The user was always in one team, or always in none.
   [[nodiscard]] bool Settled() const;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.words, s.opening, s.deleted, s.name, s.unnamed, s.account, s.estimated, s.named);
+    f(s.stamps, s.opening, s.deleted, s.name, s.unnamed, s.account, s.estimated, s.named);
   }
 };
 
@@ -91,7 +91,7 @@ struct HostAccount {
 // `order: lockstep`: a grant that waits for the next barrier, where grants are applied by (time, line, result),
 // and the accounts that it goes to. The share of the user (with the team) and the share of the host are
 // separate if the host has moved. By number, in order of arrival.
-struct SortedGrant {
+struct BufferedGrant {
   double time = 0;
   std::uint64_t line = 0;
   std::uint64_t result = 0;
@@ -115,7 +115,7 @@ inline constexpr stream::TableSpec<HostMoves> kMovesTable{.id = 34, .version = 1
 inline constexpr stream::TableSpec<WaitingGrant> kWaitingTable{.id = 35, .version = 1};
 inline constexpr stream::TableSpec<Releasing> kReleasingTable{.id = 77, .version = 1};
 inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 36, .version = 1};
-inline constexpr stream::TableSpec<SortedGrant> kSortedTable{.id = 40, .version = 1};
+inline constexpr stream::TableSpec<BufferedGrant> kBufferedTable{.id = 40, .version = 1};
 inline constexpr stream::TableSpec<MovedRecords> kMovedTable{.id = 41, .version = 1};
 inline constexpr stream::TableSpec<WaitingMerges> kMergesTable{.id = 47, .version = 1};
 inline constexpr stream::TableSpec<JoinedHosts> kJoinedTable{.id = 74, .version = 1};
@@ -126,7 +126,7 @@ struct AccountsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
   double future_limit = 3600;  // s: an event may be so much later than the time at which it was appended
-  bool sorted = false;         // `order: lockstep`
+  bool lockstep = false;       // `order: lockstep`
   std::size_t rows_per_commit = stage::CommitBudget::kRows;  // for tests
 };
 
@@ -139,7 +139,7 @@ class AccountsStage final : public stream::Stage {
 
   void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
   void Finish(stream::Emitter& out) override;
-  [[nodiscard]] bool Unfinished() const override { return marks_.begun() || releasing_.rows() > 0; }
+  [[nodiscard]] bool Unfinished() const override { return watermarks_.begun() || releasing_.rows() > 0; }
   Status Opened() override;
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
@@ -150,7 +150,7 @@ class AccountsStage final : public stream::Stage {
   stream::Table<UserProfileRow>& profiles() { return profiles_; }
   stream::Table<wire::FactsRow>& facts() { return facts_; }
   stream::Table<WaitingGrant>& waiting() { return waiting_; }
-  stream::Table<SortedGrant>& sorted() { return sorted_; }
+  stream::Table<BufferedGrant>& buffered() { return buffered_; }
   // Rows of the tables above with their whole histories. Between commits.
   UserState Whole(const stream::Key& key, UserState user);
   HostAccount Whole(const stream::Key& key, HostAccount host);
@@ -161,7 +161,7 @@ class AccountsStage final : public stream::Stage {
   stream::Table<credit::UserEstimates>& user_estimates() { return user_estimates_; }
   stream::Table<ProjectEstimates>& project_estimates() { return project_estimates_; }
   stream::Table<wire::ProjectView>& projects() { return projects_; }
-  stream::Marks& marks() { return marks_; }
+  stream::Watermarks& watermarks() { return watermarks_; }
 
  private:
   // Objects changed by a commit stay in place until the commit ends.
@@ -175,7 +175,7 @@ class AccountsStage final : public stream::Stage {
 
   void OnControl(const stream::RecordView& record, stream::Emitter& out);
   void OnPassed(std::string_view bytes, stream::Emitter& out);
-  void PassMarks(stream::Emitter& out);
+  void PassWatermarks(stream::Emitter& out);
   void OnUser(const stream::RecordView& record, stream::Emitter& out);
   void OnMember(const stream::RecordView& record, const wire::EventHead& head, const wire::UserMember& member,
                 stream::Emitter& out);
@@ -184,15 +184,15 @@ class AccountsStage final : public stream::Stage {
   void OnFacts(const stream::RecordView& record, const wire::EventHead& head, wire::AccountFacts facts,
                stream::Emitter& out);
   void OnCorrection(const stream::RecordView& record, const wire::Event& event, stream::Emitter& out);
-  void Insert(const UserWord& word, double reported_since, UserState& user);
+  void Insert(const MemberStamp& stamp, double reported_since, UserState& user);
   // No later grant can be for a result that was reported before this time.
   double ReportedSince(ProjectId project);
   void OnGrant(std::string_view bytes, std::uint64_t offset, stream::Emitter& out);
-  void Sort(SortedGrant one) {
-    sorted_.Mutable({.project = 0, .id = sorted_count_++, .sub = 0}) = std::move(one);
+  void Buffer(BufferedGrant one) {
+    buffered_.Mutable({.project = 0, .id = buffered_count_++, .sub = 0}) = std::move(one);
   }
-  void ApplyAllSorted(stream::Emitter& out);
-  void ApplySorted(const SortedGrant& one, stream::Emitter& out);
+  void ApplyAllBuffered(stream::Emitter& out);
+  void ApplyBuffered(const BufferedGrant& one, stream::Emitter& out);
   void ApplyOpening(const wire::GrantHead& head, stream::Emitter& out);
   void OpenHost(const wire::GrantHead& head, bool inherited, stream::Emitter& out);
   void ApplyToHost(const wire::GrantHead& head, stream::Emitter& out);
@@ -233,21 +233,21 @@ class AccountsStage final : public stream::Stage {
 
   void OnHostMerged(std::string_view bytes, std::uint64_t offset, stream::Emitter& out);
   void OnAnswer(const wire::GrantHead& head, stream::Emitter& out);
-  stream::Key HeirOf(std::uint32_t project, HostId host);
-  bool Waits(const stream::Key& heir, const WaitingMerge& merge);
-  void TakeMerges(const stream::Key& heir, stream::Emitter& out);
-  void TakeAllMerges(stream::Emitter& out);
-  void TakeMerge(const stream::Key& heir, std::size_t at, stream::Emitter& out);
-  HostId IntoOf(std::uint32_t project, const WaitingMerge& merge);
-  WaitingMerge TakeOut(const stream::Key& heir, std::size_t at);
+  stream::Key MergeTargetOf(std::uint32_t project, HostId host);
+  bool Waits(const stream::Key& target, const WaitingMerge& merge);
+  void ApplyReadyMerges(const stream::Key& target, stream::Emitter& out);
+  void ApplyAllMerges(stream::Emitter& out);
+  void ApplyMerge(const stream::Key& target, std::size_t at, stream::Emitter& out);
+  HostId NamedTargetOf(std::uint32_t project, const WaitingMerge& merge);
+  WaitingMerge RemoveWaiting(const stream::Key& target, std::size_t at);
   void RefuseMerge(std::uint32_t project, const WaitingMerge& merge, wire::RefusalReason reason,
                    std::string detail, stream::Emitter& out);
   [[nodiscard]] bool IsDue(const stream::Key& host);
   // False: the commit's budget is spent, and some due merges are left.
   bool ExpireMerges(std::uint32_t project, double now, stream::Emitter& out);
-  void WaitFor(const stream::Key& heir, const stream::Key& instead_of);
-  void TakeJoined(const stream::Key& key, std::vector<HostId> hosts);
-  static wire::GrantHead ForHeir(const wire::GrantHead& head, HostAccount& host);
+  void WaitFor(const stream::Key& target, const stream::Key& instead_of);
+  void AddJoined(const stream::Key& key, std::vector<HostId> hosts);
+  static wire::GrantHead ForMergeTarget(const wire::GrantHead& head, HostAccount& host);
 
   AccountsOptions options_;
   stream::Table<UserState> users_;
@@ -269,15 +269,15 @@ class AccountsStage final : public stream::Stage {
   stream::Table<ProjectEstimates> project_estimates_;
   wire::DayTable<credit::EstimateDay> project_estimate_days_;
   stream::Table<wire::ProjectView> projects_;
-  stream::Table<SortedGrant> sorted_;
+  stream::Table<BufferedGrant> buffered_;
   stream::Table<MovedRecords> moved_;  // `order: lockstep`; one row
   stream::Table<Corrections> corrections_;
   // Users with waiting grants, by a day on which the first one has not expired yet; and deleted users, by the
   // day after which files no longer list them.
   stream::Calendar calendar_;
-  stream::Marks marks_;
-  std::uint64_t sorted_count_ =
-      0;  // derived: the number of rows of `sorted_`, which are all applied together
+  stream::Watermarks watermarks_;
+  std::uint64_t buffered_count_ =
+      0;  // derived: the number of rows of `buffered_`, which are all applied together
   // By project: no merge waits since before this time, UNIX s. Derived: absent means not known, so all are
   // examined.
   std::map<std::uint32_t, double> first_merge_;

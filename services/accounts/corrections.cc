@@ -53,12 +53,12 @@ CorrectedEntry* Find(const Correction& correction, Corrections& row) {
 }
 
 // `before`: null if it was never corrected.
-std::optional<wire::Refusal> Against(const Correction& correction, const wire::Word& word,
+std::optional<wire::Refusal> Against(const Correction& correction, const wire::EventStamp& stamp,
                                      const CorrectedEntry* before, credit::MicroTotal change) {
   const wire::LedgerEntry& entry = correction.entry;
   if (before != nullptr)
-    for (const wire::Word& one : before->words)
-      if (one.id == word.id)
+    for (const wire::EventStamp& one : before->stamps)
+      if (one.id == stamp.id)
         return wire::Refusal{RefusalReason::kDuplicateWithOtherContents,
                              "another reversal or repricing of this result has this id"};
   if (correction.judged_invalid && before != nullptr)
@@ -66,7 +66,7 @@ std::optional<wire::Refusal> Against(const Correction& correction, const wire::W
         RefusalReason::kAlreadyDecided,
         "this result is already reinstated, or an operator has corrected it: run `cobblestone "
         "reinstate` again to plan against the current amounts"};
-  const std::uint64_t last = before != nullptr ? before->words.back().id : 0;
+  const std::uint64_t last = before != nullptr ? before->stamps.back().id : 0;
   if (entry.previous != last)
     return wire::Refusal{RefusalReason::kAlreadyDecided,
                          "the plan is based on correction " + std::to_string(entry.previous) +
@@ -109,21 +109,21 @@ void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::E
         record, event.head.project, RefusalReason::kUnknownHost,
         "no credit was granted to host " + std::to_string(entry.host.value) + " for this user", out);
   const stream::Key key{.project = event.head.project.value, .id = correction.result.value, .sub = 0};
-  const wire::Word word = wire::WordOf(event.head, record.value);
+  const wire::EventStamp stamp = wire::StampOf(event.head, record.value);
   const credit::MicroTotal change = credit::MicroTotal{correction.after} - entry.credit_micro;
   Corrections row;
   if (const Corrections* known = corrections_.Find(key)) row = *known;
   CorrectedEntry* before = Find(correction, row);
   if (before != nullptr)
-    for (const wire::Word& one : before->words)
-      if (wire::StandingOf(word, one) == wire::Standing::kRepeat) return;
-  if (auto refusal = Against(correction, word, before, change))
+    for (const wire::EventStamp& one : before->stamps)
+      if (wire::CompareStamps(stamp, one) == wire::StampOrder::kRepeat) return;
+  if (auto refusal = Against(correction, stamp, before, change))
     return wire::Refuse(record, event.head.project, refusal->reason, std::move(refusal->detail), out);
   if (before == nullptr)
     before = &row.entries.emplace_back(CorrectedEntry{.user = entry.user, .host = entry.host, .team = team});
   const bool uncounts = entry.counted && !correction.reprices;
   const bool recounts = correction.reinstates && (correction.judged_invalid || before->uncounted);
-  before->words.push_back(word);
+  before->stamps.push_back(stamp);
   before->uncounted = (before->uncounted || uncounts) && !recounts;
   corrections_.Mutable(key) = std::move(row);
 

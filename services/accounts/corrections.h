@@ -10,7 +10,7 @@
 
 #include "common/base/ids.h"
 #include "common/stream/table.h"
-#include "common/wire/events/word.h"
+#include "common/wire/events/event_stamp.h"
 
 namespace cobblestone::accounts {
 
@@ -20,12 +20,12 @@ struct CorrectedEntry {
   UserId user;
   HostId host;
   TeamId team;
-  std::vector<wire::Word> words;  // the events, each of which names the one before it
-  bool uncounted = false;         // its grant no longer counts
+  std::vector<wire::EventStamp> stamps;  // the events, each of which names the one before it
+  bool uncounted = false;                // its grant no longer counts
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.user, s.host, s.team, s.words, s.uncounted);
+    f(s.user, s.host, s.team, s.stamps, s.uncounted);
   }
 };
 

@@ -45,21 +45,22 @@ void AccountsStage::UniteEstimates(const Key& from, UserId owner) {
   HostEstimates& host = host_estimates_.Mutable(from);
   credit::OwnerEstimates* gives = host.Of(owner);
   if (gives == nullptr) return;
-  const Key heir = EstimatesOf({.project = ProjectId(from.project), .user = owner, .host = HostId(from.id)});
-  HostEstimates& takes_all = host_estimates_.Mutable(heir);
-  credit::OwnerEstimates& takes = OwnerOf(owner, takes_all);
-  const credit::MicroTotal open_before = gives->open() + takes.open();
+  const Key target =
+      EstimatesOf({.project = ProjectId(from.project), .user = owner, .host = HostId(from.id)});
+  HostEstimates& takes_all = host_estimates_.Mutable(target);
+  credit::OwnerEstimates& into = OwnerOf(owner, takes_all);
+  const credit::MicroTotal open_before = gives->open() + into.open();
   wire::TakeOlderDays(from, gives->sums.days, host_estimate_days_, host.NumberOf(*gives));
-  wire::TakeOlderDays(heir, takes.sums.days, host_estimate_days_, takes_all.NumberOf(takes));
-  credit::Add(gives->sums, takes.sums);
-  takes.granted += gives->granted;
-  wire::FileOlderDays(heir, takes.sums.days, host_estimate_days_, takes_all.NumberOf(takes));
+  wire::TakeOlderDays(target, into.sums.days, host_estimate_days_, takes_all.NumberOf(into));
+  credit::Add(gives->sums, into.sums);
+  into.granted += gives->granted;
+  wire::FileOlderDays(target, into.sums.days, host_estimate_days_, takes_all.NumberOf(into));
   // The entry keeps its place: older days of the entries after it are numbered by their places.
   gives->sums = {};
   gives->granted = 0;
   const Key user_key{.project = from.project, .id = owner.value, .sub = 0};
-  user_estimates_.Mutable(user_key).open += takes.open() - open_before;
-  project_estimates_.Mutable(ProjectKey(from.project)).open += takes.open() - open_before;
+  user_estimates_.Mutable(user_key).open += into.open() - open_before;
+  project_estimates_.Mutable(ProjectKey(from.project)).open += into.open() - open_before;
   List(user_key, users_.Mutable(user_key), changed_users_);
 }
 

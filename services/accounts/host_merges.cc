@@ -33,130 +33,131 @@ void AccountsStage::OnHostMerged(std::string_view bytes, std::uint64_t offset, E
   HostAccount& host = hosts_.Mutable(HostKey(head.project.value, head.host), &created);
   if (created) host.user = head.user;
   // Other hosts may have waited until the ledger shows this one.
-  if (created && !options_.sorted) TakeMerges(HostKey(head.project.value, head.host), out);
+  if (created && !options_.lockstep) ApplyReadyMerges(HostKey(head.project.value, head.host), out);
   host.merge.into = record.into;
-  const Key heir = HeirOf(head.project.value, record.into);
+  const Key target = MergeTargetOf(head.project.value, record.into);
   const wire::ProjectView* view = projects_.Find({.project = head.project.value, .id = 0, .sub = 0});
   const double since = std::max(head.time, view != nullptr ? view->time : 0);
-  merges_.Mutable(heir).hosts.push_back({.host = head.host.value,
-                                         .user = head.user.value,
-                                         .line = record.detail.line,
-                                         .offset = offset,
-                                         .bytes = std::string(bytes),
-                                         .since = since});
-  if (const auto known = first_merge_.find(heir.project); known != first_merge_.end())
+  merges_.Mutable(target).hosts.push_back({.host = head.host.value,
+                                           .user = head.user.value,
+                                           .line = record.detail.line,
+                                           .offset = offset,
+                                           .bytes = std::string(bytes),
+                                           .since = since});
+  if (const auto known = first_merge_.find(target.project); known != first_merge_.end())
     known->second = std::min(known->second, since);
-  if (!options_.sorted) TakeMerges(heir, out);
+  if (!options_.lockstep) ApplyReadyMerges(target, out);
 }
 
 // The answer whether a host that others will become is this user's.
 void AccountsStage::OnAnswer(const wire::GrantHead& head, Emitter& out) {
   const Key key = HostKey(head.project.value, head.host);
-  if (const Key heir = HeirOf(key.project, head.host); merges_.Find(heir) != nullptr)
-    for (WaitingMerge& one : merges_.Mutable(heir).hosts)
-      one.answered = one.answered || (one.user == head.user.value && IntoOf(key.project, one) == head.host);
+  if (const Key target = MergeTargetOf(key.project, head.host); merges_.Find(target) != nullptr)
+    for (WaitingMerge& one : merges_.Mutable(target).hosts)
+      one.answered =
+          one.answered || (one.user == head.user.value && NamedTargetOf(key.project, one) == head.host);
   if (head.kind != wire::GrantKind::kHostNamed) return;
   SetOwner(key, head.user, hosts_.Mutable(key));
-  if (!options_.sorted) TakeMerges(key, out);
+  if (!options_.lockstep) ApplyReadyMerges(key, out);
 }
 
 // The host that the event names. None: the row cannot be read, and the slot stops.
-HostId AccountsStage::IntoOf(std::uint32_t project, const WaitingMerge& merge) {
+HostId AccountsStage::NamedTargetOf(std::uint32_t project, const WaitingMerge& merge) {
   const HostAccount* host = hosts_.Find({.project = project, .id = merge.host, .sub = 0});
   return host != nullptr ? host->merge.into : HostId();
 }
 
 // The host itself, or the host that it has become: in this partition, or in the partition that its account came
 // from.
-Key AccountsStage::HeirOf(std::uint32_t project, HostId host) {
+Key AccountsStage::MergeTargetOf(std::uint32_t project, HostId host) {
   Key key = HostKey(project, host);
   for (;;) {
     HostId next;
     if (const HostAccount* row = hosts_.Find(key); row != nullptr && row->merge.done) {
       next = row->merge.into;
     } else if (const JoinedHosts* told = joined_.Find(key)) {
-      next = told->heir;
+      next = told->target;
     }
     if (!next) return key;
     key.id = next.value;
   }
 }
 
-bool AccountsStage::Waits(const Key& heir, const WaitingMerge& merge) {
-  if (heir.id == merge.host) return false;  // it will be refused
-  const HostAccount* host = hosts_.Find({.project = heir.project, .id = merge.host, .sub = 0});
+bool AccountsStage::Waits(const Key& target, const WaitingMerge& merge) {
+  if (target.id == merge.host) return false;  // it will be refused
+  const HostAccount* host = hosts_.Find({.project = target.project, .id = merge.host, .sub = 0});
   if (host == nullptr || host->elsewhere) return true;
-  const HostAccount* takes = hosts_.Find(heir);
-  return takes == nullptr || takes->elsewhere || takes->user.value != merge.user;
+  const HostAccount* into = hosts_.Find(target);
+  return into == nullptr || into->elsewhere || into->user.value != merge.user;
 }
 
-void AccountsStage::TakeMerges(const Key& heir, Emitter& out) {
-  while (const WaitingMerges* waiting = merges_.Find(heir)) {
+void AccountsStage::ApplyReadyMerges(const Key& target, Emitter& out) {
+  while (const WaitingMerges* waiting = merges_.Find(target)) {
     const auto& hosts = waiting->hosts;
-    const auto ready =
-        std::find_if(hosts.begin(), hosts.end(), [&](const WaitingMerge& one) { return !Waits(heir, one); });
+    const auto ready = std::find_if(hosts.begin(), hosts.end(),
+                                    [&](const WaitingMerge& one) { return !Waits(target, one); });
     if (ready == hosts.end()) return;
-    TakeMerge(heir, static_cast<std::size_t>(ready - hosts.begin()), out);
+    ApplyMerge(target, static_cast<std::size_t>(ready - hosts.begin()), out);
   }
 }
 
-void AccountsStage::TakeAllMerges(Emitter& out) {
+void AccountsStage::ApplyAllMerges(Emitter& out) {
   using Place =
       std::tuple<std::uint64_t, std::uint64_t, Key, std::size_t>;  // line, host, the place where it waits
   for (;;) {
     std::optional<Place> first;
-    merges_.Walk([&](const Key& heir, const WaitingMerges& waiting) {
+    merges_.Walk([&](const Key& target, const WaitingMerges& waiting) {
       for (std::size_t i = 0; i < waiting.hosts.size(); ++i) {
         const WaitingMerge& one = waiting.hosts[i];
-        const Place place{one.line, one.host, heir, i};
-        if ((!first || place < *first) && !Waits(heir, one)) first = place;
+        const Place place{one.line, one.host, target, i};
+        if ((!first || place < *first) && !Waits(target, one)) first = place;
       }
     });
     if (!first) return;
-    TakeMerge(std::get<Key>(*first), std::get<3>(*first), out);
+    ApplyMerge(std::get<Key>(*first), std::get<3>(*first), out);
   }
 }
 
 // Applies a merge that no longer waits for anything.
-void AccountsStage::TakeMerge(const Key& heir, std::size_t at, Emitter& out) {
-  const WaitingMerge merge = TakeOut(heir, at);
-  const Key from{.project = heir.project, .id = merge.host, .sub = 0};
-  if (heir.id == merge.host)
-    return RefuseMerge(heir.project, merge, wire::RefusalReason::kOutOfRange,
-                       "host " + std::to_string(IntoOf(heir.project, merge).value) +
+void AccountsStage::ApplyMerge(const Key& target, std::size_t at, Emitter& out) {
+  const WaitingMerge merge = RemoveWaiting(target, at);
+  const Key from{.project = target.project, .id = merge.host, .sub = 0};
+  if (target.id == merge.host)
+    return RefuseMerge(target.project, merge, wire::RefusalReason::kOutOfRange,
+                       "host " + std::to_string(NamedTargetOf(target.project, merge).value) +
                            " was merged into host " + std::to_string(merge.host),
                        out);
   HostAccount& host = hosts_.Mutable(from);
-  HostAccount& takes = hosts_.Mutable(heir);
+  HostAccount& into = hosts_.Mutable(target);
   wire::TakeOlderDays(from, host.account.days, host_days_);
-  wire::TakeOlderDays(heir, takes.account.days, host_days_);
-  credit::Unite(host.account, takes.account);
-  wire::FileOlderDays(heir, takes.account.days, host_days_);
-  takes.merge.joined += 1 + std::exchange(host.merge.joined, 0u);
+  wire::TakeOlderDays(target, into.account.days, host_days_);
+  credit::Unite(host.account, into.account);
+  wire::FileOlderDays(target, into.account.days, host_days_);
+  into.merge.joined += 1 + std::exchange(host.merge.joined, 0u);
   host.merge.done = true;
-  host.merge.into = HostId(heir.id);
+  host.merge.into = HostId(target.id);
   host.merge.given_micro += host.account.total_micro;
   host.merge.given_grants += host.account.grants;
   host.account = {};
   host.user = UserId(merge.user);
   UniteEstimates(from, host.user);
   List(from, host, changed_hosts_);
-  List(heir, takes, changed_hosts_);
+  List(target, into, changed_hosts_);
   std::vector<HostId> joined{HostId(from.id)};
   if (const JoinedHosts* before = joined_.Find(from)) {
     joined.insert(joined.end(), before->hosts.begin(), before->hosts.end());
     joined_.Erase(from);
   }
-  auto& all = joined_.Mutable(heir).hosts;
+  auto& all = joined_.Mutable(target).hosts;
   all.insert(all.end(), joined.begin(), joined.end());
-  WaitFor(heir, from);
+  WaitFor(target, from);
 }
 
-WaitingMerge AccountsStage::TakeOut(const Key& heir, std::size_t at) {
-  auto& waiting = merges_.Mutable(heir).hosts;
+WaitingMerge AccountsStage::RemoveWaiting(const Key& target, std::size_t at) {
+  auto& waiting = merges_.Mutable(target).hosts;
   WaitingMerge merge = std::move(waiting[at]);
   waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(at));
-  if (waiting.empty()) merges_.Erase(heir);
+  if (waiting.empty()) merges_.Erase(target);
   return merge;
 }
 
@@ -186,11 +187,11 @@ bool AccountsStage::ExpireMerges(std::uint32_t project, double now, Emitter& out
       over;  // line, host, the place where it waits; the first ones
   bool all = true;
   double first = std::numeric_limits<double>::infinity();
-  merges_.WalkProject(project, [&](const Key& heir, const WaitingMerges& waiting) {
+  merges_.WalkProject(project, [&](const Key& target, const WaitingMerges& waiting) {
     for (const WaitingMerge& one : waiting.hosts) {
-      if (one.answered && one.since + credit::kDefaultResultWindow < now && !IsDue(heir) &&
+      if (one.answered && one.since + credit::kDefaultResultWindow < now && !IsDue(target) &&
           !IsDue({.project = project, .id = one.host, .sub = 0}))
-        over.emplace_back(one.line, one.host, heir);
+        over.emplace_back(one.line, one.host, target);
       else
         first = std::min(first, one.since);
     }
@@ -200,16 +201,17 @@ bool AccountsStage::ExpireMerges(std::uint32_t project, double now, Emitter& out
     all = false;
   });
   std::sort(over.begin(), over.end());
-  for (const auto& [line, number, heir] : over) {
+  for (const auto& [line, number, target] : over) {
     if (budget_.spent()) return false;
-    const auto& hosts = merges_.Need(heir).hosts;
+    const auto& hosts = merges_.Need(target).hosts;
     const auto at = std::find_if(hosts.begin(), hosts.end(),
                                  [id = number](const WaitingMerge& one) { return one.host == id; });
-    const WaitingMerge merge = TakeOut(heir, static_cast<std::size_t>(at - hosts.begin()));
+    const WaitingMerge merge = RemoveWaiting(target, static_cast<std::size_t>(at - hosts.begin()));
     budget_.Take(merge.bytes.size());
     RefuseMerge(project, merge, wire::RefusalReason::kUnknownHost,
-                "host " + std::to_string(heir.id) + " was not a host of user " + std::to_string(merge.user) +
-                    " within 30 days: host " + std::to_string(merge.host) + " keeps its account",
+                "host " + std::to_string(target.id) + " was not a host of user " +
+                    std::to_string(merge.user) + " within 30 days: host " + std::to_string(merge.host) +
+                    " keeps its account",
                 out);
   }
   if (all) first_merge_[project] = first;
@@ -217,28 +219,28 @@ bool AccountsStage::ExpireMerges(std::uint32_t project, double now, Emitter& out
 }
 
 // Merges that waited for a host that has become another host.
-void AccountsStage::WaitFor(const Key& heir, const Key& instead_of) {
+void AccountsStage::WaitFor(const Key& target, const Key& instead_of) {
   const WaitingMerges* waiting = merges_.Find(instead_of);
   if (waiting == nullptr) return;
   const std::vector<WaitingMerge> hosts = waiting->hosts;
   merges_.Erase(instead_of);
-  auto& all = merges_.Mutable(heir).hosts;
+  auto& all = merges_.Mutable(target).hosts;
   all.insert(all.end(), hosts.begin(), hosts.end());
 }
 
 // The host's account has arrived, with the list of all hosts that have become it.
-void AccountsStage::TakeJoined(const Key& key, std::vector<HostId> hosts) {
+void AccountsStage::AddJoined(const Key& key, std::vector<HostId> hosts) {
   if (hosts.empty()) return;
   for (const HostId host : hosts) {
     const Key one{.project = key.project, .id = host.value, .sub = 0};
-    joined_.Mutable(one).heir = HostId(key.id);
+    joined_.Mutable(one).target = HostId(key.id);
     WaitFor(key, one);
   }
   joined_.Mutable(key).hosts = std::move(hosts);
 }
 
 // The head of a record for a host that has become another host, addressed to that host.
-wire::GrantHead AccountsStage::ForHeir(const wire::GrantHead& head, HostAccount& host) {
+wire::GrantHead AccountsStage::ForMergeTarget(const wire::GrantHead& head, HostAccount& host) {
   wire::GrantHead to = head;
   to.host = host.merge.into;
   host.merge.given_micro += head.credit_micro;

@@ -76,12 +76,12 @@ struct WaitingMerges {
 struct JoinedHosts {
   // The host that it has become in another partition, as the account that came here from there says. It may
   // have become yet another host there since: the newest entry is right for all whose accounts are here.
-  HostId heir;
+  HostId target;
   std::vector<HostId> hosts;  // all hosts that have become it, directly or not, while its account is here
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.heir, s.hosts);
+    f(s.target, s.hosts);
   }
 };
 

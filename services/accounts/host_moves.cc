@@ -55,7 +55,7 @@ void AccountsStage::OnHostAccount(const Key& key, const wire::GrantHead& head, s
   host.user = head.user;
   host.account = std::move(record.transfer->account);
   host.merge.joined = static_cast<std::uint32_t>(record.transfer->joined.size());
-  TakeJoined(key, std::move(record.transfer->joined));
+  AddJoined(key, std::move(record.transfer->joined));
   wire::FileOlderDays(key, host.account.days, host_days_);
   List(key, host, changed_hosts_);
   std::vector<std::string> waiting;
@@ -77,17 +77,17 @@ void AccountsStage::TakeShare(const wire::GrantHead& head, std::uint64_t line, E
   const Key key{.project = head.project.value, .id = head.host.value, .sub = 0};
   HostAccount& host = hosts_.Mutable(key);
   if (host.elsewhere) return PassOn(head, line, out);
-  if (!options_.sorted) return ApplyToHost(head, out);
-  if (host.merge.done) return TakeShare(ForHeir(head, host), line, out);
+  if (!options_.lockstep) return ApplyToHost(head, out);
+  if (host.merge.done) return TakeShare(ForMergeTarget(head, host), line, out);
   std::string bytes;
   wire::EncodeGrant(head, {.line = line}, {}, {}, &bytes);
-  Sort({.time = head.time,
-        .line = line,
-        .result = head.result.value,
-        .project = head.project.value,
-        .host = head.host.value,
-        .to_user = false,
-        .bytes = std::move(bytes)});
+  Buffer({.time = head.time,
+          .line = line,
+          .result = head.result.value,
+          .project = head.project.value,
+          .host = head.host.value,
+          .to_user = false,
+          .bytes = std::move(bytes)});
 }
 
 void AccountsStage::PassOn(const wire::GrantHead& head, std::uint64_t line, Emitter& out) {
@@ -108,7 +108,7 @@ void AccountsStage::PassOn(const wire::GrantHead& head, std::uint64_t line, Emit
                                     .account = {},
                                     .joined = {}};
   wire::EncodeGrant(share, {.line = line}, {}, {}, &bytes, {.transfer = &transfer});
-  if (options_.sorted) ++moved_.Mutable({}).records;
+  if (options_.lockstep) ++moved_.Mutable({}).records;
   out.Emit(wire::kGrants, wire::OwnerPartition(head.project, moves.went_to, head.host, options_.partitions),
            bytes);
 }
@@ -135,7 +135,7 @@ void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
   wire::EncodeGrant(
       {.project = project, .user = to, .host = HostId(key.id), .kind = wire::GrantKind::kHostAccount}, {}, {},
       {}, &bytes, {.transfer = &transfer});
-  if (options_.sorted) ++moved_.Mutable({}).records;
+  if (options_.lockstep) ++moved_.Mutable({}).records;
   out.Emit(wire::kGrants, wire::OwnerPartition(project, to, HostId(key.id), options_.partitions), bytes);
   host.user = {};
   host.account = {};
@@ -144,9 +144,9 @@ void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
   List(key, host, changed_hosts_);
   // Lockstep: grants that arrived since the last barrier are sorted and applied at the next barrier, in the
   // partition where the host will be by then. So its account has the same bits for any number of partitions.
-  if (sorted_count_ == 0) return;
+  if (buffered_count_ == 0) return;
   std::vector<std::uint64_t> here;
-  sorted_.ForEach([&](const Key& number, const SortedGrant& one) {
+  buffered_.ForEach([&](const Key& number, const BufferedGrant& one) {
     if (one.project == key.project && one.host == key.id) here.push_back(number.id);
   });
   std::sort(here.begin(), here.end());
@@ -157,7 +157,7 @@ void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
 // whose user is unknown waits as a whole for the user's event.
 void AccountsStage::SettlePlace(std::uint64_t number, Emitter& out) {
   const Key row{.project = 0, .id = number, .sub = 0};
-  const SortedGrant& one = sorted_.Need(row);
+  const BufferedGrant& one = buffered_.Need(row);
   if (!one.to_host || one.host == 0) return;
   const HostAccount* host = hosts_.Find({.project = one.project, .id = one.host, .sub = 0});
   if (host == nullptr || !(host->elsewhere || host->merge.done)) return;
@@ -169,7 +169,7 @@ void AccountsStage::SettlePlace(std::uint64_t number, Emitter& out) {
     if (user == nullptr || !user->known()) return;
   }
   const std::uint64_t line = one.line;
-  sorted_.Mutable(row).to_host = false;
+  buffered_.Mutable(row).to_host = false;
   TakeShare(head, line, out);
 }
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "common/credit/model/constants.h"
-#include "common/wire/control/mark_codec.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/ledger/counted.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "services/accounts/accounts_stage.h"
@@ -29,33 +29,34 @@ void AccountsStage::OnControl(const stream::RecordView& record, Emitter& out) {
   wire::ControlView control;
   if (!wire::DecodeControl(record.value, &control))
     return out.Fail(Status::Corrupted("a control record cannot be decoded"));
-  const bool is_mark = control.kind == wire::ControlKind::kMark;
-  if (Status s = marks_.OnControl(control.head.number, is_mark ? &control.mark : nullptr); !s.ok())
+  const bool is_watermark = control.kind == wire::ControlKind::kWatermark;
+  if (Status s = watermarks_.OnControl(control.head.number, is_watermark ? &control.watermark : nullptr);
+      !s.ok())
     return out.Fail(std::move(s));
-  if (is_mark) return PassMarks(out);
+  if (is_watermark) return PassWatermarks(out);
   if (control.kind == wire::ControlKind::kEpoch) return;  // ACCOUNTS does not use scales
   wire::ProjectView& view = projects_.Mutable({.project = control.head.project.value, .id = 0, .sub = 0});
   if (Status s = wire::ApplyControl(control, view); !s.ok()) out.Fail(std::move(s));
 }
 
-void AccountsStage::PassMarks(Emitter& out) {
-  while (const auto mark = marks_.Begin()) {
-    for (const std::uint32_t project : wire::MovedBy(*mark, projects_)) {
-      wire::MoveTime(mark->time, projects_.Mutable({.project = project, .id = 0, .sub = 0}));
-      calendar_.SetToday(project, stream::DayOf(mark->time));
+void AccountsStage::PassWatermarks(Emitter& out) {
+  while (const auto watermark = watermarks_.Begin()) {
+    for (const std::uint32_t project : wire::MovedBy(*watermark, projects_)) {
+      wire::MoveTime(watermark->time, projects_.Mutable({.project = project, .id = 0, .sub = 0}));
+      calendar_.SetToday(project, stream::DayOf(watermark->time));
       // Lockstep: the outcome must not depend on the number of users in one partition.
-      Expire(options_.sorted ? std::numeric_limits<std::size_t>::max() : kExpireAtTick, out);
-      if (releasing_.rows() > 0 || (options_.sorted && calendar_.behind())) return;
-      if (!ExpireMerges(project, mark->time, out)) return;
+      Expire(options_.lockstep ? std::numeric_limits<std::size_t>::max() : kExpireAtTick, out);
+      if (releasing_.rows() > 0 || (options_.lockstep && calendar_.behind())) return;
+      if (!ExpireMerges(project, watermark->time, out)) return;
     }
-    if (mark->ends_period) ApplyAllSorted(out);
-    if (mark->ends_period && options_.sorted) TakeAllMerges(out);
-    stream::Passed passed{.source = options_.partition, .mark = mark->number};
-    if (options_.sorted && mark->barrier != 0) std::swap(passed.moved, moved_.Mutable({}).records);
+    if (watermark->ends_period) ApplyAllBuffered(out);
+    if (watermark->ends_period && options_.lockstep) ApplyAllMerges(out);
+    stream::Passed passed{.source = options_.partition, .watermark = watermark->number};
+    if (options_.lockstep && watermark->barrier != 0) std::swap(passed.moved, moved_.Mutable({}).records);
     bytes_.clear();
     wire::EncodePassed(wire::PassedIn::kPosting, passed, &bytes_);
     for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(wire::kPostings, p, bytes_);
-    marks_.End();
+    watermarks_.End();
   }
 }
 
@@ -71,16 +72,16 @@ void AccountsStage::Continue(Emitter& out) {
     if (releasing_.Find(key) == nullptr && FirstWaiting(key, user.unnamed, &grant) != nullptr)
       calendar_.File(key.project, DueDay(grant.head), key.id);
   }
-  if (marks_.begun() && !budget_.spent()) PassMarks(out);
+  if (watermarks_.begun() && !budget_.spent()) PassWatermarks(out);
 }
 
 Status AccountsStage::Opened() {
   projects_.ForEach([this](const Key& key, const wire::ProjectView& view) {
     calendar_.SetToday(key.project, stream::DayOf(view.time));
   });
-  marks_.Opened();
-  sorted_count_ = 0;
-  sorted_.ForEach([this](const Key&, const SortedGrant&) { ++sorted_count_; });
+  watermarks_.Opened();
+  buffered_count_ = 0;
+  buffered_.ForEach([this](const Key&, const BufferedGrant&) { ++buffered_count_; });
   return Status::Ok();
 }
 
@@ -127,7 +128,7 @@ void AccountsStage::Release(const Key& key, UserState& user, Emitter& out) {
   }
   releasing_.Erase(key);
   UnnamedUser& unnamed = user.unnamed;
-  if (!options_.sorted || unnamed.first == first) return;
+  if (!options_.lockstep || unnamed.first == first) return;
   for (std::uint32_t number = unnamed.first; number != unnamed.end; ++number) {
     const std::uint64_t offset = waiting_.Need(RowKey(key, number)).offset;
     if (unnamed.Expired(offset)) unnamed.spared.push_back(offset);

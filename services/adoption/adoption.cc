@@ -17,12 +17,12 @@ using wire::AccountKind;
 // Each part of an account is an event of its own, with its own id.
 enum Part : std::uint64_t { kBadges = 1, kCredit = 2, kConsent = 3, kTombstone = 4 };
 
-class Teller {
+class EventWriter {
  public:
-  Teller(EntitiesFile& entities, const Options& options, const TakeEvent& take)
+  EventWriter(EntitiesFile& entities, const Options& options, const TakeEvent& take)
       : entities_(entities), options_(options), take_(take) {}
 
-  Status Tell() {
+  Status Write() {
     Status status = Put(kEventId, ProfileOf(entities_.catalogue()), [this] { return entities_.path(); });
     if (status.ok()) status = Users();
     if (status.ok()) status = Teams();
@@ -139,9 +139,9 @@ class Teller {
   template <class All>
   Status Badges(AccountKind kind, const char* table, const All& all) {
     return ByHolder<statistics::BadgeHeld>(
-        kBadges, kind, table, all, [](const statistics::BadgeHeld& held, wire::AccountFacts& facts) {
+        kBadges, kind, table, all, [](const statistics::BadgeHeld& badge, wire::AccountFacts& facts) {
           if (!facts.badges) facts.badges.emplace();
-          facts.badges->push_back({.badge = held.badge, .create_time = held.create_time});
+          facts.badges->push_back({.badge = badge.badge, .create_time = badge.create_time});
         });
   }
 
@@ -256,7 +256,7 @@ class Surveyor {
 }  // namespace
 
 Status ForEachEvent(EntitiesFile& entities, const Options& options, const TakeEvent& take) {
-  return Teller(entities, options, take).Tell();
+  return EventWriter(entities, options, take).Write();
 }
 
 Result<Survey> LookAt(EntitiesFile& entities, const Options& options,

@@ -40,19 +40,19 @@ credit::MicroTotal MicroOf(const std::string& text) {
 
 }  // namespace
 
-void KindTotals::Add(std::uint64_t account, const wire::OpeningFigures& told) {
+void KindTotals::Add(std::uint64_t account, const wire::OpeningFigures& opening) {
   ++accounts;
-  const credit::MicroCredit balance = wire::BalanceOf(told.total_credit);
+  const credit::MicroCredit balance = wire::BalanceOf(opening.total_credit);
   credit += balance;
   bool fits = true;
-  const credit::MicroCredit rounded = credit::RoundToMicro(told.total_credit, &fits);
+  const credit::MicroCredit rounded = credit::RoundToMicro(opening.total_credit, &fits);
   if (!fits || rounded != balance) ++no_balance;
-  rac += credit::RoundToMicro(told.expavg_credit);
+  rac += credit::RoundToMicro(opening.expavg_credit);
   stream::Hasher hasher;
   hasher.Scalar(account);
-  hasher.Scalar(told.total_credit);
-  hasher.Scalar(told.expavg_credit);
-  hasher.Scalar(told.expavg_time);
+  hasher.Scalar(opening.total_credit);
+  hasher.Scalar(opening.expavg_credit);
+  hasher.Scalar(opening.expavg_time);
   AddHash(hasher.Digest(), figures);
 }
 

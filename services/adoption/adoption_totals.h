@@ -23,7 +23,7 @@ struct KindTotals {
   // Sum over a hash of each account's id and figures, every bit included.
   stream::Hash128 figures;
 
-  void Add(std::uint64_t account, const wire::OpeningFigures& told);
+  void Add(std::uint64_t account, const wire::OpeningFigures& opening);
   void Add(const KindTotals& other);
   friend bool operator==(const KindTotals&, const KindTotals&) = default;
 };

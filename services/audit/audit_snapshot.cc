@@ -117,8 +117,8 @@ class Taker {
   }
   // `order: lockstep`: these grants are applied at the next barrier.
   Status WaitingForPeriod() {
-    return view::ForEach(state_.accounts, accounts::kSortedTable,
-                         [&](const Key&, const accounts::SortedGrant& one) {
+    return view::ForEach(state_.accounts, accounts::kBufferedTable,
+                         [&](const Key&, const accounts::BufferedGrant& one) {
                            wire::GrantHead head;
                            if (!wire::DecodeGrantHead(one.bytes, &head)) return Status::Ok();
                            if (one.to_host && head.host) WaitsForHost(head);
@@ -136,13 +136,14 @@ class Taker {
     });
   }
   Status PostingsForPeriod() {
-    return view::ForEach(state_.teams, teams::kSortedTable, [&](const Key&, const teams::SortedPosting& one) {
-      wire::Posting posting;
-      if (!wire::DecodePosting(one.bytes, &posting)) return Status::Ok();
-      balance_.AddState(Of(AuditedAccount::kTeam, posting.project.value, posting.team.value),
-                        {.micro = posting.credit_micro, .grants = wire::CountedBy(posting)});
-      return Status::Ok();
-    });
+    return view::ForEach(
+        state_.teams, teams::kBufferedTable, [&](const Key&, const teams::BufferedPosting& one) {
+          wire::Posting posting;
+          if (!wire::DecodePosting(one.bytes, &posting)) return Status::Ok();
+          balance_.AddState(Of(AuditedAccount::kTeam, posting.project.value, posting.team.value),
+                            {.micro = posting.credit_micro, .grants = wire::CountedBy(posting)});
+          return Status::Ok();
+        });
   }
 
   const std::uint32_t partition_;

@@ -32,8 +32,8 @@ const char* NameOf(LedgerAccount account) {
 
 class Reconciler {
  public:
-  Reconciler(const HeldState& held, ProjectId project, LedgerSums& sums)
-      : held_(held), project_(project), sums_(sums) {
+  Reconciler(const StateSnapshot& snapshot, ProjectId project, LedgerSums& sums)
+      : snapshot_(snapshot), project_(project), sums_(sums) {
     const LedgerSums::ProjectTotals ledger = sums.TotalsOf(project);
     const auto take = [](const LedgerTotal& from, KindTotals& to) {
       to.opening = from.opening;
@@ -50,15 +50,15 @@ class Reconciler {
 
   Result<statistics::LedgerTotals> Run() {
     if (Status s = TakeTime(); !s.ok()) return s;
-    for (std::size_t k = 0; k < held_.accounts.size(); ++k) {
-      totals_.positions.push_back({.commit = held_.commits[k],
-                                   .grants = held_.places.grants[k],
-                                   .postings = held_.places.postings[k]});
+    for (std::size_t k = 0; k < snapshot_.accounts.size(); ++k) {
+      totals_.positions.push_back({.commit = snapshot_.commits[k],
+                                   .grants = snapshot_.places.grants[k],
+                                   .postings = snapshot_.places.postings[k]});
       for (const auto walk : {&Reconciler::Hosts, &Reconciler::Moves, &Reconciler::Users,
                               &Reconciler::WaitingForUsers, &Reconciler::WaitingForPeriod})
-        if (Status s = (this->*walk)(*held_.accounts[k]); !s.ok()) return s;
+        if (Status s = (this->*walk)(*snapshot_.accounts[k]); !s.ok()) return s;
       for (const auto walk : {&Reconciler::Teams, &Reconciler::PostingsWaiting})
-        if (Status s = (this->*walk)(*held_.teams[k]); !s.ok()) return s;
+        if (Status s = (this->*walk)(*snapshot_.teams[k]); !s.ok()) return s;
     }
     LookAtTheRest();
     for (const auto& [name, kind] : {std::pair{"hosts", &totals_.hosts}, std::pair{"users", &totals_.users},
@@ -68,11 +68,10 @@ class Reconciler {
       if (off != 0) Differs(std::string("all ") + name + " together", off);
     }
     if (differing_ == 0) return totals_;
-    return Status::Corrupted(
-        "no files were exported: project " + std::to_string(project_.value) +
-        " does not agree with its ledger: " + first_ +
-        (differing_ > 1 ? ", and " + std::to_string(differing_ - 1) + " more" : "") +
-        "; for details run `cobblestone audit`");
+    return Status::Corrupted("no files were exported: project " + std::to_string(project_.value) +
+                             " does not agree with its ledger: " + first_ +
+                             (differing_ > 1 ? ", and " + std::to_string(differing_ - 1) + " more" : "") +
+                             "; for details run `cobblestone audit`");
   }
 
  private:
@@ -115,7 +114,7 @@ class Reconciler {
   }
 
   Status TakeTime() {
-    const auto project = view::Find(*held_.coordinator, coordinator::kProjectsTable,
+    const auto project = view::Find(*snapshot_.coordinator, coordinator::kProjectsTable,
                                     Key{.project = project_.value, .id = 0, .sub = 0});
     if (!project.ok()) return project.status();
     if (!project->has_value()) return Status::Ok();
@@ -174,7 +173,7 @@ class Reconciler {
   }
   // `order: lockstep`: these grants are in the ledger and are applied at the next barrier.
   Status WaitingForPeriod(const view::Rows& rows) {
-    return view::ForEach(rows, accounts::kSortedTable, [&](const Key&, const accounts::SortedGrant& one) {
+    return view::ForEach(rows, accounts::kBufferedTable, [&](const Key&, const accounts::BufferedGrant& one) {
       if (one.project != project_.value) return Status::Ok();
       wire::GrantHead head;
       if (!wire::DecodeGrantHead(one.bytes, &head))
@@ -192,7 +191,7 @@ class Reconciler {
       ++totals_.teams.accounts;
       totals_.teams.total += team.account.total_micro;
       Account(LedgerAccount::kTeam, key.id, team.account.total_micro - team.account.opening_micro);
-      if (!team.opening.said()) return Status::Ok();
+      if (!team.opening.is_set()) return Status::Ok();
       credit::MicroTotal opening = 0;
       if (const LedgerSums::Entry* entry = Find(LedgerAccount::kTeamOpening, key.id)) opening += entry->micro;
       if (const auto late = late_openings_.find(key.id); late != late_openings_.end())
@@ -204,7 +203,7 @@ class Reconciler {
     });
   }
   Status PostingsWaiting(const view::Rows& rows) {
-    return view::ForEach(rows, teams::kSortedTable, [&](const Key&, const teams::SortedPosting& one) {
+    return view::ForEach(rows, teams::kBufferedTable, [&](const Key&, const teams::BufferedPosting& one) {
       wire::Posting posting;
       if (!wire::DecodePosting(one.bytes, &posting))
         return Status::Corrupted("a posting that waits for the end of its period cannot be decoded");
@@ -220,7 +219,7 @@ class Reconciler {
         Differs(Named(entry.account, entry.id), -entry.micro);
   }
 
-  const HeldState& held_;
+  const StateSnapshot& snapshot_;
   const ProjectId project_;
   LedgerSums& sums_;
   statistics::LedgerTotals totals_;
@@ -231,8 +230,9 @@ class Reconciler {
 
 }  // namespace
 
-Result<statistics::LedgerTotals> Reconcile(const HeldState& held, ProjectId project, LedgerSums& sums) {
-  return Reconciler(held, project, sums).Run();
+Result<statistics::LedgerTotals> Reconcile(const StateSnapshot& snapshot, ProjectId project,
+                                           LedgerSums& sums) {
+  return Reconciler(snapshot, project, sums).Run();
 }
 
 }  // namespace cobblestone

@@ -5,14 +5,15 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "services/export/ledger_totals.h"
-#include "services/ledger/held_state.h"
 #include "services/ledger/ledger_sums.h"
+#include "services/ledger/state_snapshot.h"
 
 namespace cobblestone {
 
-// `sums` must end at `held.places`; the call changes the entries of `sums`. kCorrupted: state and ledger
+// `sums` must end at `snapshot.places`; the call changes the entries of `sums`. kCorrupted: state and ledger
 // differ by at least one micro-credit (the message names the first account), or a stored record does not
 // decode.
-Result<statistics::LedgerTotals> Reconcile(const HeldState& held, ProjectId project, LedgerSums& sums);
+Result<statistics::LedgerTotals> Reconcile(const StateSnapshot& snapshot, ProjectId project,
+                                           LedgerSums& sums);
 
 }  // namespace cobblestone

@@ -114,7 +114,7 @@ Status EstimateAudit::Look(const view::Rows& rows) {
       });
   if (!s.ok()) return s;
   // `order: lockstep`: these grants are in the ledger and are applied at the next barrier.
-  return view::ForEach(rows, accounts::kSortedTable, [&](const Key&, const accounts::SortedGrant& one) {
+  return view::ForEach(rows, accounts::kBufferedTable, [&](const Key&, const accounts::BufferedGrant& one) {
     wire::Grant grant;
     if (!wire::DecodeGrant(one.bytes, &grant) || !grant.estimate) return Status::Ok();
     AddRecord(grant, state_[OwnerOf(grant.head)]);

@@ -57,7 +57,7 @@ void GrantAudit::CheckPartial(const wire::Grant& grant, const AuditedPlace& plac
   ++counts_.partials;
   if (!grant.partial || !grant.partial->price) return Problem(place, "the partial grant has no trickle");
   const wire::PartialGrant& partial = *grant.partial;
-  const double worth = credit::CreditOfMark(*partial.price, partial.mark_after);
+  const double worth = credit::CreditOfHighWaterMark(*partial.price, partial.mark_after);
   bool ok = true;
   if (!SameBits(worth, partial.credit) || !SameBits(worth, grant.detail.credit) ||
       credit::RoundToMicro(worth, &ok) - partial.paid_before != grant.head.credit_micro || !ok)

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/wire/control/mark_codec.h"
 #include "common/wire/control/topics.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/ledger/counted.h"
 #include "common/wire/ledger/refused_codec.h"
 #include "services/audit/account_balance.h"
@@ -361,7 +361,7 @@ Status LedgerAudit::ReadGrants(std::uint32_t k) {
 Status LedgerAudit::TakeGrant(std::uint32_t k, std::uint64_t offset, const wire::Grant& grant, bool behind) {
   const wire::GrantHead& head = grant.head;
   const AuditedPlace place{.partition = k, .offset = offset, .result = head.result};
-  if (head.kind == wire::GrantKind::kMark) return Status::Ok();
+  if (head.kind == wire::GrantKind::kWatermark) return Status::Ok();
   if (grant.transfer) TakeTransfer(grant, place, behind);
   merges_.Take(grant, k, behind);
   if (head.kind == wire::GrantKind::kEstimate) {

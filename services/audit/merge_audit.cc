@@ -123,12 +123,12 @@ void MergeAudit::TakeRefused(const wire::Refused& refused, bool before) {
     return;
   const auto merge = merges_.find({record.head.project.value, record.head.host.value});
   if (merge == merges_.end()) return;  // the state has not read the merge
-  auto& [host, said] = *merge;
-  if (said.user != record.head.user.value || said.into != record.into.value)
+  auto& [host, recorded] = *merge;
+  if (recorded.user != record.head.user.value || recorded.into != record.into.value)
     return problem_(Name(host) + ": the refused record is not the record of the merge into host " +
-                    std::to_string(said.into));
-  if (said.refused != Refusal::kNone) problem_(Name(host) + ": the merge was refused twice");
-  said.refused = before ? Refusal::kBefore : Refusal::kLately;
+                    std::to_string(recorded.into));
+  if (recorded.refused != Refusal::kNone) problem_(Name(host) + ": the merge was refused twice");
+  recorded.refused = before ? Refusal::kBefore : Refusal::kLately;
 }
 
 bool MergeAudit::Leads(const OfHost& host, std::uint64_t into, std::uint64_t to) const {

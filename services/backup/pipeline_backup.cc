@@ -226,7 +226,7 @@ Status CheckOutside(const std::string& data, const std::string& to) {
   return Status::Ok();
 }
 
-void TellOfOneDisk(const std::string& data, const BackupOptions& options) {
+void WarnOfOneDisk(const std::string& data, const BackupOptions& options) {
   struct stat of_data {};
   struct stat of_to {};
   if (::stat(data.c_str(), &of_data) == 0 && ::stat(options.to.c_str(), &of_to) == 0 &&
@@ -267,7 +267,7 @@ Result<BackupOutcome> BackUpPipeline(const settings::RunSettings& settings, cons
   if (Status s = CheckOutside(data, options.to); !s.ok()) return s;
   auto set = BackupSet::Open(options.to, options.report);
   if (!set.ok()) return set.status();
-  TellOfOneDisk(data, options);
+  WarnOfOneDisk(data, options);
   auto lock = stream::embedded::LockFile::Take(BackupLockOf(data));
   if (lock.status().code() == StatusCode::kFenced)
     return Status::Fenced("another backup of " + data + " is being made; wait until it ends");

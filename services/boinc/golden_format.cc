@@ -255,14 +255,14 @@ void GoldenReader::ReadCatalogue(const Object& object) {
   for (const Object& team : object.Children("teams")) {
     wire::TeamMember member;
     member.team = TeamId(team.Key("id"));
-    member.told = 0;
+    member.present = 0;
     EmitCounted(0, std::move(member), false);
   }
   for (const Object& user : object.Children("users")) {
     wire::UserMember member;
     member.user = UserId(user.Key("id"));
     member.team = TeamId(user.Id("teamid"));
-    member.told = wire::UserMember::kTeam;
+    member.present = wire::UserMember::kTeam;
     users_.insert(member.user.value);
     EmitCounted(0, std::move(member), false);
   }
@@ -272,7 +272,7 @@ void GoldenReader::ReadCatalogue(const Object& object) {
     member.host = HostId(host.Key("id"));
     member.user = UserId(host.Id("userid"));
     member.whetstone = host.Number("p_fpops");
-    member.told = wire::HostMember::kUser | wire::HostMember::kWhetstone;
+    member.present = wire::HostMember::kUser | wire::HostMember::kWhetstone;
     hosts_.insert(member.host.value);
     Announce(0, 0, member.user.value);
     EmitCounted(0, std::move(member), false);

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/wire/events/word.h"
+#include "common/wire/events/event_stamp.h"
 #include "services/boinc/trickle_xml.h"
 
 namespace cobblestone::boinc {
@@ -92,7 +92,7 @@ std::uint64_t SequenceOf(const TrickleMessageRow& row, const TrickleBody& body) 
   for (const char c : row.xml)
     if (static_cast<unsigned char>(c) > ' ') said.push_back(c);
   constexpr std::uint64_t kMask = (std::uint64_t{1} << kBodyBits) - 1;
-  return (static_cast<std::uint64_t>(written) << kBodyBits) | (wire::WordOf({}, said).hash & kMask);
+  return (static_cast<std::uint64_t>(written) << kBodyBits) | (wire::StampOf({}, said).hash & kMask);
 }
 
 }  // namespace

@@ -9,9 +9,9 @@
 #include "common/credit/policies/policy.h"
 #include "common/credit/policies/worth_if_valid.h"
 #include "common/wire/control/control_codec.h"
-#include "common/wire/control/mark_codec.h"
 #include "common/wire/control/sample_source.h"
 #include "common/wire/control/scale_codec.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_check.h"
 #include "common/wire/events/event_line.h"
 #include "common/wire/events/facts.h"
@@ -32,8 +32,8 @@ using wire::RefusalReason;
 
 namespace {
 
-// Tables of the calendar and of marks.
-enum TableId : std::uint8_t { kDaysTable = 5, kChunksTable = 6, kMarkTable = 8 };
+// Tables of the calendar and of watermarks.
+enum TableId : std::uint8_t { kDaysTable = 5, kChunksTable = 6, kWatermarkTable = 8 };
 
 // Results in a closed run: a look-up that reads a run reads half a kilobyte.
 constexpr std::size_t kRunResults = 32;
@@ -96,27 +96,32 @@ ClaimsStage::ClaimsStage(const ClaimsOptions& options, stream::TableHost& tables
       profiles_(tables, kProfileTable, false),
       facts_(tables, kFactsTable, false),
       projects_(tables, kProjectsTable, true),
-      held_(tables, kHeldTable, false),
-      handed_(tables, kHandedTable, false),
-      handing_(tables, kHandingTable, true),
+      forwarded_(tables, kForwardedTable, false),
+      peer_messages_(tables, kPeerMessagesTable, false),
+      peer_progress_(tables, kPeerProgressTable, true),
       releasing_(tables, kReleasingTable, true),
       machines_(options.partition, options.partitions, tables),
       calendar_(tables, kDaysTable, kChunksTable),
-      marks_(tables, kMarkTable, 0, kTrickles),
+      watermarks_(tables, kWatermarkTable, 0, kTrickles),
       budget_(options.rows_per_commit) {
   hosts_.MarkHot();
   pending_.MarkWaiting("results");
   waiting_trickles_.MarkWaiting("trickles");
   waiting_names_.MarkWaiting("trickles");
   openings_.MarkWaiting("openings");
-  held_.MarkWaiting("results_of_merged_hosts");
-  handed_.MarkWaiting("events_of_merged_hosts");
+  forwarded_.MarkWaiting("results_of_merged_hosts");
+  peer_messages_.MarkWaiting("events_of_merged_hosts");
 }
 
 std::vector<stream::TableBase*> ClaimsStage::tables() {
-  std::vector<stream::TableBase*> all = {
-      &hosts_,    &runs_,  &pending_,  &jobs_, &names_,  &waiting_trickles_, &waiting_names_, &openings_,
-      &profiles_, &facts_, &projects_, &held_, &handed_, &handing_,          &releasing_,     marks_.table()};
+  std::vector<stream::TableBase*> all = {&hosts_,         &runs_,
+                                         &pending_,       &jobs_,
+                                         &names_,         &waiting_trickles_,
+                                         &waiting_names_, &openings_,
+                                         &profiles_,      &facts_,
+                                         &projects_,      &forwarded_,
+                                         &peer_messages_, &peer_progress_,
+                                         &releasing_,     watermarks_.table()};
   for (stream::TableBase* table : machines_.tables()) all.push_back(table);
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
   return all;
@@ -126,7 +131,7 @@ Status ClaimsStage::Opened() {
   projects_.ForEach([this](const Key& key, const wire::ProjectView& view) {
     calendar_.SetToday(key.project, DayOf(view.time));
   });
-  marks_.Opened();
+  watermarks_.Opened();
   return Status::Ok();
 }
 
@@ -164,7 +169,8 @@ void ClaimsStage::OnOutside(std::size_t input, const RecordView& record, Emitter
 
 void ClaimsStage::OnOther(std::size_t input, const RecordView& record, std::string detail, Emitter& out) {
   if (const auto event = wire::ParseEvent(record.value); event.ok())
-    if (const auto* mark = std::get_if<wire::Mark>(&event->body)) return OnMark(input, *mark, out);
+    if (const auto* watermark = std::get_if<wire::Watermark>(&event->body))
+      return OnWatermark(input, *watermark, out);
   wire::Refuse(record, {}, RefusalReason::kNotSupported, std::move(detail), out);
 }
 
@@ -188,10 +194,11 @@ void ClaimsStage::OnControl(const RecordView& record, Emitter& out) {
   wire::ControlView control;
   if (!wire::DecodeControl(record.value, &control))
     return out.Fail(Status::Corrupted("a control record cannot be decoded"));
-  const bool is_mark = control.kind == wire::ControlKind::kMark;
-  if (Status s = marks_.OnControl(control.head.number, is_mark ? &control.mark : nullptr); !s.ok())
+  const bool is_watermark = control.kind == wire::ControlKind::kWatermark;
+  if (Status s = watermarks_.OnControl(control.head.number, is_watermark ? &control.watermark : nullptr);
+      !s.ok())
     return out.Fail(std::move(s));
-  if (is_mark) return PassMarks(out);
+  if (is_watermark) return PassWatermarks(out);
   const ProjectId project = control.head.project;
   if (Status s = wire::ApplyControl(control, projects_.Mutable(ProjectKey(project))); !s.ok())
     return out.Fail(std::move(s));
@@ -202,49 +209,49 @@ void ClaimsStage::OnControl(const RecordView& record, Emitter& out) {
         machines_.OnSettings(project, *settings);
   }
   // Claims from here on are made under this catalogue and these scales.
-  TellGrants({.source = options_.partition, .control = control.head.number}, out);
+  EmitPassed({.source = options_.partition, .control = control.head.number}, out);
 }
 
-void ClaimsStage::TellGrants(const wire::Passed& passed, Emitter& out) {
+void ClaimsStage::EmitPassed(const wire::Passed& passed, Emitter& out) {
   bytes_.clear();
   wire::EncodePassed(wire::PassedIn::kClaim, passed, &bytes_);
   for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(wire::kClaims, p, bytes_);
   out.Cut(wire::kClaims);  // GRANTS may have to wait here
 }
 
-void ClaimsStage::OnMark(std::size_t input, const wire::Mark& mark, Emitter& out) {
-  marks_.OnOutside(input - kHosts, mark.number);
-  PassMarks(out);
+void ClaimsStage::OnWatermark(std::size_t input, const wire::Watermark& watermark, Emitter& out) {
+  watermarks_.OnOutside(input - kHosts, watermark.number);
+  PassWatermarks(out);
 }
 
-void ClaimsStage::PassMarks(Emitter& out) {
-  while (const auto mark = marks_.Begin()) {
-    if (!Pass(*mark, out)) return;
-    marks_.End();
+void ClaimsStage::PassWatermarks(Emitter& out) {
+  while (const auto watermark = watermarks_.Begin()) {
+    if (!Pass(*watermark, out)) return;
+    watermarks_.End();
   }
 }
 
-bool ClaimsStage::Pass(const wire::Mark& mark, Emitter& out) {
-  if (options_.lockstep) TakeAllHanded(out);
-  const auto projects = wire::MovedBy(mark, projects_);
+bool ClaimsStage::Pass(const wire::Watermark& watermark, Emitter& out) {
+  if (options_.lockstep) ProcessDuePeerMessages(out);
+  const auto projects = wire::MovedBy(watermark, projects_);
   for (const std::uint32_t project : projects) {
-    wire::MoveTime(mark.time, projects_.Mutable(ProjectKey(ProjectId(project))));
-    if (!Expire(ProjectId(project), mark.time, out)) return false;
+    wire::MoveTime(watermark.time, projects_.Mutable(ProjectKey(ProjectId(project))));
+    if (!Expire(ProjectId(project), watermark.time, out)) return false;
   }
   for (const std::uint32_t project : projects) {
-    calendar_.SetToday(project, DayOf(mark.time));
+    calendar_.SetToday(project, DayOf(watermark.time));
     Forget(kForgetAtTick);
   }
-  if (mark.time > 0 || options_.lockstep) {
-    // All records before the mark have been processed: emits the samples so far, then the mark.
+  if (watermark.time > 0 || options_.lockstep) {
+    // All records before the watermark have been processed: emits the samples so far, then the watermark.
     EmitSamples(out);
     bytes_.clear();
-    wire::AppendSampleSource(options_.partition, mark.number, &bytes_);
+    wire::AppendSampleSource(options_.partition, watermark.number, &bytes_);
     out.Emit(wire::kSamples, 0, bytes_);
   }
-  stream::Passed passed{.source = options_.partition, .mark = mark.number};
-  if (options_.lockstep && mark.barrier != 0) passed.moved = TakeMoved();
-  TellGrants(passed, out);
+  stream::Passed passed{.source = options_.partition, .watermark = watermark.number};
+  if (options_.lockstep && watermark.barrier != 0) passed.moved = CountMoved();
+  EmitPassed(passed, out);
   return true;
 }
 
@@ -252,14 +259,15 @@ void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
   if (!event.ok())
     return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
-  if (const auto* mark = std::get_if<wire::Mark>(&event->body)) return OnMark(kHosts, *mark, out);
+  if (const auto* watermark = std::get_if<wire::Watermark>(&event->body))
+    return OnWatermark(kHosts, *watermark, out);
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (const auto* asked = std::get_if<wire::HostAsked>(&event->body))
-    return OnAsked(event->head, *asked, out);
+    return OnOwnerQuestion(event->head, *asked, out);
   if (event->kind() >= wire::EventKind::kHeldResult && event->kind() <= wire::EventKind::kDecidedResult)
-    return OnOwn(record, std::move(*event), out);
+    return OnPeerMessage(record, std::move(*event), out);
   if (auto refusal = wire::FromTheFuture(record, event->head.time, options_.future_limit))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (const auto* member = std::get_if<wire::HostMember>(&event->body))
@@ -276,8 +284,8 @@ void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
     return OnOpeningTotal(record, event->head, *opening, out);
   if (auto* facts = std::get_if<wire::AccountFacts>(&event->body))
     return OnFacts(record, event->head, std::move(*facts), out);
-  if (const auto* word = std::get_if<wire::MachineHost>(&event->body))
-    return machines_.OnWord(record, event->head, *word, out);
+  if (const auto* machine_host = std::get_if<wire::MachineHost>(&event->body))
+    return machines_.OnMachineHost(record, event->head, *machine_host, out);
   if (const auto* report = std::get_if<wire::EstimatedCredit>(&event->body)) {
     const wire::ProjectView* view = projects_.Find(ProjectKey(project));
     if (view == nullptr)  // event time does not advance: the event would wait forever
@@ -293,19 +301,19 @@ void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
 void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head,
                          const wire::HostMember& member, Emitter& out) {
   const Key key = HostKey(head.project, member.host);
-  const wire::Word word = wire::WordOf(head, record.value);
+  const wire::EventStamp stamp = wire::StampOf(head, record.value);
   const wire::HostProfile shown = wire::ShownOf(member);
   wire::FieldMask news = member.Sets();
   bool is_newest = true;
   if (const HostState* known = hosts_.Find(key)) {
-    const wire::Standing standing = wire::StandingOf(word, known->member);
-    if (standing == wire::Standing::kOtherContents)
+    const wire::StampOrder standing = wire::CompareStamps(stamp, known->member);
+    if (standing == wire::StampOrder::kOtherContents)
       return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
                           "another event of this host has this id", out);
-    is_newest = standing == wire::Standing::kNews;
-    news = wire::NewsIn(word, news, known->member, known->earlier);
-    if (standing == wire::Standing::kOlder)
-      wire::TakeProfile(word, member.deleted, shown, known->record.deleted || known->merge.said(), key,
+    is_newest = standing == wire::StampOrder::kNewer;
+    news = wire::NewerFields(stamp, news, known->member, known->earlier);
+    if (standing == wire::StampOrder::kOlder)
+      wire::TakeProfile(stamp, member.deleted, shown, known->record.deleted || known->merge.is_set(), key,
                         profiles_);
     if (!is_newest && news == 0) {
       ++duplicates_;
@@ -313,17 +321,17 @@ void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head,
     }
   }
   HostState& state = hosts_.Mutable(key);
-  wire::TellFields(word, member.Sets(), wire::HostMember::kAllFields, &state.member, &state.earlier);
+  wire::StampFields(stamp, member.Sets(), wire::HostMember::kAllFields, &state.member, &state.earlier);
   if (!is_newest) return TakeHost(head, member, news, key, state, out);
   std::string public_id;
   if (member.deleted)
     if (const HostProfileRow* row = profiles_.Find(key); row != nullptr && row->profile)
       public_id = row->profile->host_cpid;
   if ((member.deleted || state.record.deleted) &&
-      wire::TakeDeletion(word, member.deleted, std::move(public_id), key, facts_))
+      wire::TakeDeletion(stamp, member.deleted, std::move(public_id), key, facts_))
     calendar_.File(key.project, wire::DayAfter(*facts_.Need(key).tombstone), key.id);
-  wire::TakeProfile(word, member.deleted, shown, state.merge.said(), key, profiles_);
-  if (!state.merge.said()) state.record.deleted = member.deleted;
+  wire::TakeProfile(stamp, member.deleted, shown, state.merge.is_set(), key, profiles_);
+  if (!state.merge.is_set()) state.record.deleted = member.deleted;
   TakeHost(head, member, news, key, state, out);
 }
 
@@ -337,7 +345,7 @@ void ClaimsStage::TakeHost(const wire::EventHead& head, const wire::HostMember& 
   if ((news & wire::HostMember::kGpus) != 0) host.gpus = member.gpus;
   // The results still outstanding go on for the owner that it had: a host that has become another host has no
   // new owner and is not deleted.
-  if (state.merge.said()) return;
+  if (state.merge.is_set()) return;
   const bool is_first = !std::exchange(host.known, true);
   if ((news & wire::HostMember::kUser) != 0) {
     // Before its first event the host had no owner: no claim could be made, so there is no account to move.
@@ -346,7 +354,7 @@ void ClaimsStage::TakeHost(const wire::EventHead& head, const wire::HostMember& 
   }
   // Later changes of the owner are sent as moves, also a change to no owner.
   if (is_first && state.asked && host.user)
-    Tell(head, wire::GrantKind::kHostNamed, member.host, host.user, out);
+    EmitOwnerAnswer(head, wire::GrantKind::kHostNamed, member.host, host.user, out);
   ReleaseOpening(key, state, out);
   Release(key, state, out);
 }
@@ -378,7 +386,7 @@ void ClaimsStage::OnFacts(const RecordView& record, const wire::EventHead& head,
                           Emitter& out) {
   const Key key = HostKey(head.project, HostId(facts.account));
   const bool tombstone = facts.tombstone.has_value();
-  if (!wire::TakeFacts(wire::WordOf(head, record.value), std::move(facts), key, facts_))
+  if (!wire::TakeFacts(wire::StampOf(head, record.value), std::move(facts), key, facts_))
     return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
                         "other facts of this host have this id", out);
   if (!tombstone) return;
@@ -405,7 +413,8 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
   if (!event.ok())
     return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
-  if (const auto* mark = std::get_if<wire::Mark>(&event->body)) return OnMark(kDispatches, *mark, out);
+  if (const auto* watermark = std::get_if<wire::Watermark>(&event->body))
+    return OnWatermark(kDispatches, *watermark, out);
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
@@ -416,7 +425,7 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
   const credit::CompletionFacts& facts = dispatch->facts;
   const wire::ProjectView* view = Admit(record, event->head, facts.app, out);
   if (view == nullptr) return;
-  if (HandOver(record, project, facts.result, facts.host, out)) return;
+  if (ForwardEvent(record, project, facts.result, facts.host, out)) return;
   if (const Seen* seen = FindSeen(project, *view, facts.host, facts.result.value, kSeenCompletion);
       seen != nullptr)
     return OpenEndedJob(ResultKey(project, facts.result, facts.host), record, *dispatch, out);
@@ -459,7 +468,7 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
       .OnDispatch(facts, {.project = project, .catalogue = view->catalogue, .scales = view->scales},
                   state.record);
   OpenJobOf(key, *dispatch, true, out);
-  TellHeir(key, facts.host, view->catalogue.FindApp(facts.app), 0, record.line, out);
+  SendHolderToMergeTarget(key, facts.host, view->catalogue.FindApp(facts.app), 0, record.line, out);
 }
 
 void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
@@ -469,7 +478,7 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
   if (view == nullptr) return;
   const credit::AppRow& app = *view->catalogue.FindApp(facts.app);
   if (facts.outcome != credit::Outcome::kSuccess && !facts.result) return OnError(record, *view, app, out);
-  if (HandOver(record, project, facts.result, facts.host, out)) return;
+  if (ForwardEvent(record, project, facts.result, facts.host, out)) return;
   const bool timed_out = facts.outcome == credit::Outcome::kTimeout;
   if (timed_out && FindSeen(project, *view, facts.host, TimeOutKey(facts.result, facts.sent_time),
                             kSeenTimeOut) != nullptr)
@@ -541,8 +550,8 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
     pending.app = facts.app.value;
     pending.since = event_.head.time;
     WaitsFrom(project, pending.since, view->catalogue.FindApp(facts.app)->Window());
-    TellHeir(ResultKey(project, facts.result, facts.host), facts.host, view->catalogue.FindApp(facts.app), 0,
-             record.line, out);
+    SendHolderToMergeTarget(ResultKey(project, facts.result, facts.host), facts.host,
+                            view->catalogue.FindApp(facts.app), 0, record.line, out);
   }
   pending.completion.Keep(record);
   if (pending.validation.empty()) return;
@@ -593,7 +602,7 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
   const ProjectId project = event_.head.project;
   const wire::ProjectView* view = Admit(record, event_.head, facts.app, out);
   if (view == nullptr) return;
-  if (HandOver(record, project, facts.result, facts.host, out)) return;
+  if (ForwardEvent(record, project, facts.result, facts.host, out)) return;
   const Pending* known = pending_.Find(ResultKey(project, facts.result, facts.host));
   if (known != nullptr) {
     if (!known->validation.empty()) {
@@ -647,8 +656,8 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
     pending.app = facts.app.value;
     pending.since = event_.head.time;
     WaitsFrom(project, pending.since, view->catalogue.FindApp(facts.app)->Window());
-    TellHeir(ResultKey(project, facts.result, facts.host), facts.host, view->catalogue.FindApp(facts.app), 0,
-             record.line, out);
+    SendHolderToMergeTarget(ResultKey(project, facts.result, facts.host), facts.host,
+                            view->catalogue.FindApp(facts.app), 0, record.line, out);
   }
   pending.validation.Keep(record);
   if (pending.completion.empty()) return;
@@ -717,7 +726,7 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     pending_.Erase(key);
     return;
   }
-  if (checked.state == credit::ValidateState::kInvalid) TellInvalid(project, job, checked, state.record, out);
+  if (checked.state == credit::ValidateState::kInvalid) EmitInvalid(project, job, checked, state.record, out);
   const credit::Policy& policy = credit::PolicyFor(app->policy.kind);
   decision_ = policy.OnValidation(
       job, checked, {.project = project, .catalogue = view.catalogue, .scales = view.scales}, state.record);
@@ -752,7 +761,7 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
   pending_.Erase(key);
 }
 
-void ClaimsStage::TellInvalid(ProjectId project, const credit::CompletionFacts& job,
+void ClaimsStage::EmitInvalid(ProjectId project, const credit::CompletionFacts& job,
                               const credit::ValidationFacts& checked, const credit::HostRecord& host,
                               Emitter& out) {
   const wire::ProjectView& view = projects_.Need(ProjectKey(project));
@@ -823,7 +832,7 @@ bool ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
   };
   const bool all =
       ExpireOpenings(project, out) && ExpireTrickles(project, out) &&
-      machines_.Expire(kReportsExpire, project, expiry_, budget_, out) && ForgetHeld(project) &&
+      machines_.Expire(kReportsExpire, project, expiry_, budget_, out) && ExpireForwarded(project) &&
       expiry_.Rows(kPendingExpires, pending_, budget_, due_at,
                    [&](const Key& key, const Pending&) { return ExpirePending(project, key, now, out); });
   if (all) first_due_[project.value] = expiry_.End();
@@ -853,8 +862,8 @@ std::uint64_t ClaimsStage::ExpirePending(ProjectId project, const Key& key, doub
     HostState& state = hosts_.Mutable(host);
     std::erase(state.waiting, key.id);
   }
-  TellHeir(key, HostId(pending.host), view.catalogue.FindApp(AppId(pending.app)),
-           now + credit::kDefaultResultWindow, pending.line(), out);
+  SendHolderToMergeTarget(key, HostId(pending.host), view.catalogue.FindApp(AppId(pending.app)),
+                          now + credit::kDefaultResultWindow, pending.line(), out);
   EndJob(key, pending, now, pending.line(), "no completion and validation arrived in time", out);
   ForgetJob(key);
   if (pending.waits_for_host) {
@@ -899,9 +908,10 @@ const Seen* ClaimsStage::FindSeen(ProjectId project, const wire::ProjectView& vi
 
 void ClaimsStage::Remember(ProjectId project, const wire::ProjectView& view, HostId host, HostState& state,
                            const Seen& seen, std::uint64_t line, Emitter& out) {
-  if (state.merge.said() && EndsResult(seen)) [[unlikely]] {
+  if (state.merge.is_set() && EndsResult(seen)) [[unlikely]] {
     const Key key = ResultKey(project, ResultId(seen.result), host);
-    TellHeir(key, host, view.catalogue.FindApp(AppId(seen.app)), RememberedUntil(project, seen), line, out);
+    SendHolderToMergeTarget(key, host, view.catalogue.FindApp(AppId(seen.app)),
+                            RememberedUntil(project, seen), line, out);
   }
   state.open.push_back(seen);
   if (state.open.size() < kRunResults) return;
@@ -992,7 +1002,7 @@ void ClaimsStage::Continue(Emitter& out) {
   std::sort(hosts.begin(), hosts.end());
   for (const Key& host : hosts)
     if (!budget_.spent()) Release(host, hosts_.Mutable(host), out);
-  if (marks_.begun() && !budget_.spent()) PassMarks(out);
+  if (watermarks_.begun() && !budget_.spent()) PassWatermarks(out);
 }
 
 void ClaimsStage::EmitSamples(Emitter& out) {

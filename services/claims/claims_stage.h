@@ -2,8 +2,8 @@
 // result by its app's policy, and passes claims on to GRANTS and samples to the coordinator. Pays for the trickles of jobs
 // that run.
 //
-// Time: after a mark (stream/marks.h) has passed, rows that waited too long expire, the samples of a tick are
-// complete, and the mark is passed on to every partition of claims.
+// Time: after a watermark (stream/watermarks.h) has passed, rows that waited too long expire, the samples of a tick are
+// complete, and the watermark is passed on to every partition of claims.
 //
 // In: control, hosts (including reports of account managers: machines.h), dispatches, completions, validations,
 // trickles of one partition. Out: claims, samples, grants (the opening balance of a host; moves and merges of
@@ -18,16 +18,16 @@
 #include <vector>
 
 #include "common/stream/calendar.h"
-#include "common/stream/marks.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
-#include "common/wire/control/mark_codec.h"
+#include "common/stream/watermarks.h"
 #include "common/wire/control/topics.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/ledger/grant_kind.h"
 #include "common/wire/ledger/partial_codec.h"
 #include "common/wire/ledger/refusal.h"
-#include "services/claims/handed.h"
+#include "services/claims/forwarding.h"
 #include "services/claims/machines.h"
 #include "services/claims/open_jobs.h"
 #include "services/claims/profiles.h"
@@ -53,13 +53,13 @@ class ClaimsStage final : public stream::Stage {
 
   ClaimsStage(const ClaimsOptions& options, stream::TableHost& tables);
 
-  // Lockstep: records after a mark wait until all records before the mark have been read on the other inputs.
+  // Lockstep: records after a watermark wait until all records before the watermark have been read on the other inputs.
   [[nodiscard]] bool Ready(std::size_t input) const override {
-    return !options_.lockstep || input == kControl || !marks_.Ahead(input - kHosts);
+    return !options_.lockstep || input == kControl || !watermarks_.Ahead(input - kHosts);
   }
   void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
   void Finish(stream::Emitter& out) override;
-  [[nodiscard]] bool Unfinished() const override { return marks_.begun() || releasing_.rows() > 0; }
+  [[nodiscard]] bool Unfinished() const override { return watermarks_.begun() || releasing_.rows() > 0; }
   Status Opened() override;
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
@@ -72,7 +72,7 @@ class ClaimsStage final : public stream::Stage {
   stream::Table<HostProfileRow>& profiles() { return profiles_; }
   stream::Table<wire::FactsRow>& facts() { return facts_; }
   stream::Table<wire::ProjectView>& projects() { return projects_; }
-  stream::Marks& marks() { return marks_; }
+  stream::Watermarks& watermarks() { return watermarks_; }
   [[nodiscard]] std::uint64_t duplicates() const { return duplicates_ + machines_.duplicates(); }
 
  private:
@@ -80,12 +80,12 @@ class ClaimsStage final : public stream::Stage {
 
   void OnControl(const stream::RecordView& record, stream::Emitter& out);
   void OnOutside(std::size_t input, const stream::RecordView& record, stream::Emitter& out);
-  void OnMark(std::size_t input, const wire::Mark& mark, stream::Emitter& out);
-  void PassMarks(stream::Emitter& out);
+  void OnWatermark(std::size_t input, const wire::Watermark& watermark, stream::Emitter& out);
+  void PassWatermarks(stream::Emitter& out);
   // False: rows that are due at the watermark are left for the next commit.
-  bool Pass(const wire::Mark& mark, stream::Emitter& out);
-  void TellGrants(const wire::Passed& passed, stream::Emitter& out);
-  // An event of a kind that its topic does not carry: a mark, or refused.
+  bool Pass(const wire::Watermark& watermark, stream::Emitter& out);
+  void EmitPassed(const wire::Passed& passed, stream::Emitter& out);
+  // An event of a kind that its topic does not carry: a watermark, or refused.
   void OnOther(std::size_t input, const stream::RecordView& record, std::string detail, stream::Emitter& out);
   void OnMember(const stream::RecordView& record, stream::Emitter& out);
   void OnHost(const stream::RecordView& record, const wire::EventHead& head, const wire::HostMember& member,
@@ -98,41 +98,42 @@ class ClaimsStage final : public stream::Stage {
                stream::Emitter& out);
   // Asks the partition of the target host of a merge whether the same user owns it; and handles the answer of
   // that partition.
-  void Ask(const stream::RecordView& record, const wire::EventHead& head, const wire::HostAsked& asked,
-           stream::Emitter& out);
-  // To another partition of this stage.
-  void SendOwn(ProjectId project, HostId to, const wire::Event& event, std::uint64_t line,
-               stream::Emitter& out);
-  std::uint64_t After();
-  void OnAsked(const wire::EventHead& head, const wire::HostAsked& asked, stream::Emitter& out);
-  void Tell(const wire::EventHead& head, wire::GrantKind kind, HostId host, UserId user,
-            stream::Emitter& out);
-  // Results of hosts that have become other hosts (handed.h).
-  void TellHeir(const stream::Key& result, HostId host, const credit::AppRow* app, double until,
-                std::uint64_t line, stream::Emitter& out);
-  void SayHeld(const wire::HeldResult& held, ProjectId project, double time, std::uint64_t line,
-               stream::Emitter& out);
-  void TellHeirOfAll(ProjectId project, HostId host, std::uint64_t line, stream::Emitter& out);
-  void PassOn(const stream::Key& key, const HeldElsewhere& row, std::uint64_t line, stream::Emitter& out);
-  double RememberedUntil(ProjectId project, const Seen& seen);  // UNIX s
-  bool TakeHeld(ProjectId project, const wire::HeldResult& held);
-  bool IsDecided(const stream::Key& result, HostId host);
-  void GiveAway(const stream::Key& result, std::uint64_t line, stream::Emitter& out);
-  // False: the event is of this partition.
-  bool HandOver(const stream::RecordView& record, ProjectId project, ResultId result, HostId named,
+  void AskOwner(const stream::RecordView& record, const wire::EventHead& head, const wire::HostAsked& asked,
                 stream::Emitter& out);
-  bool ForgetHeld(ProjectId project);  // as Expire()
-  struct Own {
+  // To another partition of this stage.
+  void SendToPeer(ProjectId project, HostId to, const wire::Event& event, std::uint64_t line,
+                  stream::Emitter& out);
+  std::uint64_t WatermarkCount();
+  void OnOwnerQuestion(const wire::EventHead& head, const wire::HostAsked& asked, stream::Emitter& out);
+  void EmitOwnerAnswer(const wire::EventHead& head, wire::GrantKind kind, HostId host, UserId user,
+                       stream::Emitter& out);
+  // Results of hosts that have become other hosts (forwarding.h).
+  void SendHolderToMergeTarget(const stream::Key& result, HostId host, const credit::AppRow* app,
+                               double until, std::uint64_t line, stream::Emitter& out);
+  void SendResultHolder(const wire::HeldResult& held, ProjectId project, double time, std::uint64_t line,
+                        stream::Emitter& out);
+  void SendHoldersToMergeTarget(ProjectId project, HostId host, std::uint64_t line, stream::Emitter& out);
+  void RelayHolder(const stream::Key& key, const ForwardedResult& row, std::uint64_t line,
+                   stream::Emitter& out);
+  double RememberedUntil(ProjectId project, const Seen& seen);  // UNIX s
+  bool ApplyResultHolder(ProjectId project, const wire::HeldResult& held);
+  bool IsDecided(const stream::Key& result, HostId host);
+  void ForwardResult(const stream::Key& result, std::uint64_t line, stream::Emitter& out);
+  // False: the event is of this partition.
+  bool ForwardEvent(const stream::RecordView& record, ProjectId project, ResultId result, HostId named,
+                    stream::Emitter& out);
+  bool ExpireForwarded(ProjectId project);  // as Expire()
+  struct PeerMessage {
     stream::RecordView record;
     wire::Event event;
   };
-  void OnOwn(const stream::RecordView& record, wire::Event event, stream::Emitter& out);
-  void TakeAllHanded(stream::Emitter& out);
-  void TakeOwn(std::span<const Own> all, stream::Emitter& out);
-  std::uint64_t TakeMoved();  // lockstep: the number of records in flight, or sent since the last barrier
-  void TakeHanded(const stream::RecordView& record, std::uint32_t hops, stream::Emitter& out);
-  void TakeDecided(const stream::RecordView& record, const wire::EventHead& head,
-                   const wire::DecidedResult& decided, stream::Emitter& out);
+  void OnPeerMessage(const stream::RecordView& record, wire::Event event, stream::Emitter& out);
+  void ProcessDuePeerMessages(stream::Emitter& out);
+  void ProcessPeerMessages(std::span<const PeerMessage> all, stream::Emitter& out);
+  std::uint64_t CountMoved();  // lockstep: the number of records in flight, or sent since the last barrier
+  void ProcessForwarded(const stream::RecordView& record, std::uint32_t hops, stream::Emitter& out);
+  void OnDecidedResult(const stream::RecordView& record, const wire::EventHead& head,
+                       const wire::DecidedResult& decided, stream::Emitter& out);
   // Notifies both partitions of accounts (which may be the same) that the host's account moves to another
   // owner.
   void EmitMove(const wire::EventHead& head, HostId host, UserId from, UserId to, stream::Emitter& out);
@@ -148,14 +149,14 @@ class ClaimsStage final : public stream::Stage {
   // An operator reprices a running job by another version of the policy (repriced_jobs.cc).
   void OnJobRepricing(const stream::RecordView& record, const wire::EventHead& head,
                       const wire::JobRepricing& repricing, stream::Emitter& out);
-  void PayAnew(const stream::RecordView& record, const wire::EventHead& head,
-               const wire::JobRepricing& repricing, const wire::RepricedShare& share, OpenJob& job,
-               stream::Emitter& out);
+  void PayRepriced(const stream::RecordView& record, const wire::EventHead& head,
+                   const wire::JobRepricing& repricing, const wire::RepricedShare& share, OpenJob& job,
+                   stream::Emitter& out);
   void OnOpeningRow(const stream::RecordView& record, const wire::EventHead& head,
                     const wire::OpeningHostVersion& opening, stream::Emitter& out);
   void OnOpeningTotal(const stream::RecordView& record, const wire::EventHead& head,
                       const wire::OpeningTotal& opening, stream::Emitter& out);
-  void EmitOpening(const stream::Key& key, HostState& host, const wire::Word& word,
+  void EmitOpening(const stream::Key& key, HostState& host, const wire::EventStamp& stamp,
                    const wire::OpeningTotal& opening, stream::Emitter& out);
   // The balance that waited for the host's event, if there is one.
   void ReleaseOpening(const stream::Key& key, HostState& host, stream::Emitter& out);
@@ -183,10 +184,10 @@ class ClaimsStage final : public stream::Stage {
   void RefuseTrickle(const stream::RecordView& record, ProjectId project, ResultId result,
                      wire::RefusalReason reason, std::string detail, stream::Emitter& out);
   // Writes a trickle that was paid nothing to the ledger, for people.
-  void TellTrickle(const stream::RecordView& record, ProjectId project, ResultId result, HostId host,
-                   const wire::PartialGrant& told, std::string_view detail, stream::Emitter& out);
+  void EmitUnpaidTrickle(const stream::RecordView& record, ProjectId project, ResultId result, HostId host,
+                         const wire::PartialGrant& unpaid, std::string_view detail, stream::Emitter& out);
   void OnTrickle(const stream::RecordView& record, stream::Emitter& out);
-  [[nodiscard]] double BackAt(const stream::Key& key);
+  [[nodiscard]] double ReturnTime(const stream::Key& key);
   void PayTrickle(const stream::Key& key, const wire::EventHead& head, const wire::Trickle& trickle,
                   const stream::RecordView& record, stream::Emitter& out);
   // These do nothing if the result has no such job, or the job has ended.
@@ -215,7 +216,7 @@ class ClaimsStage final : public stream::Stage {
                    credit::ValidationFacts& checked, stream::Emitter& out);
   // Writes to the ledger that the result was judged invalid, with the claim that it would have made. An
   // operator may reinstate the result from this record.
-  void TellInvalid(ProjectId project, const credit::CompletionFacts& job,
+  void EmitInvalid(ProjectId project, const credit::CompletionFacts& job,
                    const credit::ValidationFacts& checked, const credit::HostRecord& host,
                    stream::Emitter& out);
   void EmitExpired(ProjectId project, const credit::ValidationFacts& validation, std::uint64_t line,
@@ -251,15 +252,15 @@ class ClaimsStage final : public stream::Stage {
   stream::Table<HostProfileRow> profiles_;
   stream::Table<wire::FactsRow> facts_;
   stream::Table<wire::ProjectView> projects_;
-  stream::Table<HeldElsewhere> held_;
-  stream::Table<HandedRow> handed_;  // `order: lockstep`, like the next table
-  stream::Table<Handing> handing_;
+  stream::Table<ForwardedResult> forwarded_;
+  stream::Table<PeerMessageRow> peer_messages_;  // `order: lockstep`, like the next table
+  stream::Table<PeerProgress> peer_progress_;
   stream::Table<Releasing> releasing_;  // by host
   Machines machines_;
   // Hosts that have runs, by a day on which all runs present at filing have ended; and deleted hosts, by the
   // day after which files no longer list them.
   stream::Calendar calendar_;
-  stream::Marks marks_;
+  stream::Watermarks watermarks_;
   wire::HotEvent event_;       // the record's, reused
   wire::HotEvent completion_;  // decoded again for a join, reused
   wire::HotEvent validation_;

@@ -43,9 +43,9 @@ MachineProject& ProjectOf(MachineState& machine, ProjectId project) {
 }
 
 // The counters of a report, or the reason of its refusal.
-std::optional<wire::Refusal> CountersOf(const wire::EstimatedCredit& said,
+std::optional<wire::Refusal> CountersOf(const wire::EstimatedCredit& event,
                                         std::vector<credit::ResourceUse>* uses) {
-  for (const wire::ResourceCounter& counter : said.counters) {
+  for (const wire::ResourceCounter& counter : event.counters) {
     if (counter.resource == credit::Resource::kUnknown)
       return wire::Refusal{RefusalReason::kMissingField, "counters.resource"};
     const auto micro = credit::CountOf(counter.credit);
@@ -65,10 +65,10 @@ std::optional<wire::Refusal> CountersOf(const wire::EstimatedCredit& said,
 
 }  // namespace
 
-const MachineWord* MachineProject::At(double time) const {
-  const MachineWord* in_force = words.empty() ? nullptr : &words.front();
-  for (const MachineWord& one : words) {
-    if (one.word.time > time) break;
+const MachineLink* MachineProject::At(double time) const {
+  const MachineLink* in_force = links.empty() ? nullptr : &links.front();
+  for (const MachineLink& one : links) {
+    if (one.stamp.time > time) break;
     in_force = &one;
   }
   return in_force;
@@ -84,29 +84,29 @@ Machines::Machines(std::uint32_t partition, std::uint32_t partitions, stream::Ta
 }
 
 void Machines::OnSettings(ProjectId project, const wire::SettingsChange& change) {
-  const wire::EstimateLimitChanges& said = change.estimates;
-  if (said == wire::EstimateLimitChanges{}) return;
+  const wire::EstimateLimitChanges& event = change.estimates;
+  if (event == wire::EstimateLimitChanges{}) return;
   credit::EstimateLimits& limits = limits_.Mutable(LimitsKey(project));
-  limits.cpus = said.cpus.value_or(limits.cpus);
-  limits.cpu_flops = said.cpu_flops.value_or(limits.cpu_flops);
-  limits.gpus = said.gpus.value_or(limits.gpus);
-  limits.gpu_flops = said.gpu_flops.value_or(limits.gpu_flops);
-  limits.saved_time = said.saved_time.value_or(limits.saved_time);
+  limits.cpus = event.cpus.value_or(limits.cpus);
+  limits.cpu_flops = event.cpu_flops.value_or(limits.cpu_flops);
+  limits.gpus = event.gpus.value_or(limits.gpus);
+  limits.gpu_flops = event.gpu_flops.value_or(limits.gpu_flops);
+  limits.saved_time = event.saved_time.value_or(limits.saved_time);
 }
 
 credit::EstimateLimits Machines::LimitsOf(ProjectId project) {
-  const credit::EstimateLimits* said = limits_.Find(LimitsKey(project));
-  return said != nullptr ? *said : credit::EstimateLimits{};
+  const credit::EstimateLimits* limits = limits_.Find(LimitsKey(project));
+  return limits != nullptr ? *limits : credit::EstimateLimits{};
 }
 
-void Machines::OnWord(const RecordView& record, const wire::EventHead& head, const wire::MachineHost& said,
-                      Emitter& out) {
-  const wire::Word word = wire::WordOf(head, record.value);
-  const Key key = MachineKey(said.machine);
+void Machines::OnMachineHost(const RecordView& record, const wire::EventHead& head,
+                             const wire::MachineHost& event, Emitter& out) {
+  const wire::EventStamp stamp = wire::StampOf(head, record.value);
+  const Key key = MachineKey(event.machine);
   if (const MachineProject* known = FindProject(machines_.Find(key), head.project)) {
-    for (const MachineWord& one : known->words) {
-      if (one.word.id != word.id) continue;
-      if (wire::StandingOf(word, one.word) == wire::Standing::kRepeat) {
+    for (const MachineLink& one : known->links) {
+      if (one.stamp.id != stamp.id) continue;
+      if (wire::CompareStamps(stamp, one.stamp) == wire::StampOrder::kRepeat) {
         ++duplicates_;
         return;
       }
@@ -115,15 +115,15 @@ void Machines::OnWord(const RecordView& record, const wire::EventHead& head, con
     }
   }
   MachineState& machine = machines_.Mutable(key);
-  machine.allowance.Hear(head.time, LimitsOf(head.project));
-  auto& words = ProjectOf(machine, head.project).words;
-  const auto newer = [](const MachineWord& a, const MachineWord& b) {
-    return std::tie(a.word.time, a.word.id) < std::tie(b.word.time, b.word.id);
+  machine.allowance.StartAt(head.time, LimitsOf(head.project));
+  auto& links = ProjectOf(machine, head.project).links;
+  const auto newer = [](const MachineLink& a, const MachineLink& b) {
+    return std::tie(a.stamp.time, a.stamp.id) < std::tie(b.stamp.time, b.stamp.id);
   };
-  const MachineWord fresh{.word = word, .host = said.host, .user = said.user, .gone = said.gone};
-  words.insert(std::upper_bound(words.begin(), words.end(), fresh, newer), fresh);
-  if (words.size() > kMachineWords) words.erase(words.begin());
-  const Key waits = WaitingKey(head.project, said.machine);
+  const MachineLink fresh{.stamp = stamp, .host = event.host, .user = event.user, .gone = event.gone};
+  links.insert(std::upper_bound(links.begin(), links.end(), fresh, newer), fresh);
+  if (links.size() > kMachineLinks) links.erase(links.begin());
+  const Key waits = WaitingKey(head.project, event.machine);
   const WaitingReports* row = waiting_.Find(waits);
   if (row == nullptr) return;
   const WaitingReports waiting = *row;
@@ -135,13 +135,13 @@ void Machines::OnWord(const RecordView& record, const wire::EventHead& head, con
 }
 
 std::optional<double> Machines::OnReport(const RecordView& record, const wire::EventHead& head,
-                                         const wire::EstimatedCredit& said, double now, Emitter& out) {
-  const MachineProject* known = FindProject(machines_.Find(MachineKey(said.machine)), head.project);
-  if (known != nullptr && !known->words.empty()) {
-    Take(record, head, said, out);
+                                         const wire::EstimatedCredit& event, double now, Emitter& out) {
+  const MachineProject* known = FindProject(machines_.Find(MachineKey(event.machine)), head.project);
+  if (known != nullptr && !known->links.empty()) {
+    Take(record, head, event, out);
     return std::nullopt;
   }
-  WaitingReports& waiting = waiting_.Mutable(WaitingKey(head.project, said.machine));
+  WaitingReports& waiting = waiting_.Mutable(WaitingKey(head.project, event.machine));
   const auto same = [&](const WaitingEvent& one) { return one.bytes == record.value; };
   if (std::any_of(waiting.events.begin(), waiting.events.end(), same)) {
     ++duplicates_;
@@ -159,34 +159,34 @@ std::optional<double> Machines::OnReport(const RecordView& record, const wire::E
   return waiting.since;
 }
 
-// A report of a machine that has a word at its project.
-void Machines::Take(const RecordView& record, const wire::EventHead& head, const wire::EstimatedCredit& said,
+// A report of a machine that has a link at its project.
+void Machines::Take(const RecordView& record, const wire::EventHead& head, const wire::EstimatedCredit& event,
                     Emitter& out) {
-  const Key key = MachineKey(said.machine);
+  const Key key = MachineKey(event.machine);
   const MachineProject& known = *FindProject(machines_.Find(key), head.project);
-  const wire::Word word = wire::WordOf(head, record.value);
-  switch (wire::StandingOf(word, known.report)) {
-    case wire::Standing::kRepeat: ++duplicates_; return;
-    case wire::Standing::kOtherContents:
+  const wire::EventStamp stamp = wire::StampOf(head, record.value);
+  switch (wire::CompareStamps(stamp, known.report)) {
+    case wire::StampOrder::kRepeat: ++duplicates_; return;
+    case wire::StampOrder::kOtherContents:
       return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
                           "another report of this machine has this id", out);
     default: break;
   }
-  const MachineWord in_force = *known.At(head.time);
+  const MachineLink in_force = *known.At(head.time);
   if (in_force.gone)
     return wire::Refuse(record, head.project, RefusalReason::kUnknownHost,
                         "the machine is no longer a host of this project", out);
-  if (in_force.host != said.host)
+  if (in_force.host != event.host)
     return wire::Refuse(record, head.project, RefusalReason::kWrongHost,
                         "the machine is host " + std::to_string(in_force.host.value), out);
   credit::EstimateReport report{.time = head.time,
-                                .size = {.cpus = said.cpus,
-                                         .cpu_flops = said.cpu_flops,
-                                         .gpus = said.gpus,
-                                         .gpu_flops = said.gpu_flops},
+                                .size = {.cpus = event.cpus,
+                                         .cpu_flops = event.cpu_flops,
+                                         .gpus = event.gpus,
+                                         .gpu_flops = event.gpu_flops},
                                 .uses = {},
                                 .event = head.id};
-  if (auto refusal = CountersOf(said, &report.uses))
+  if (auto refusal = CountersOf(event, &report.uses))
     return wire::Refuse(record, head.project, refusal->reason, std::move(refusal->detail), out);
   const credit::EstimateLimits limits = LimitsOf(head.project);
   MachineState& machine = machines_.Mutable(key);
@@ -194,8 +194,8 @@ void Machines::Take(const RecordView& record, const wire::EventHead& head, const
   const credit::EstimateDecision decision =
       credit::Decide(report, limits, project.standing, machine.allowance);
   if (decision.grown) {
-    if (wire::StandingOf(word, project.report) == wire::Standing::kNews) project.report = word;
-    Tell(said.machine, project, decision, record.line, out);
+    if (wire::CompareStamps(stamp, project.report) == wire::StampOrder::kNewer) project.report = stamp;
+    EmitEstimate(event.machine, project, decision, record.line, out);
   } else {
     ++duplicates_;
   }
@@ -204,16 +204,17 @@ void Machines::Take(const RecordView& record, const wire::EventHead& head, const
     if (one.standing.cut) all.push_back(&one);
   std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->project < b->project; });
   for (MachineProject* one : all) {
-    // A newer word may say that the machine was no longer a host of the project.
+    // A newer link may say that the machine was no longer a host of the project.
     if (one->At(one->standing.cut->time)->gone) continue;
     const credit::EstimateDecision revived = credit::Revive(one->standing, machine.allowance);
-    if (revived.grown) Tell(said.machine, *one, revived, record.line, out);
+    if (revived.grown) EmitEstimate(event.machine, *one, revived, record.line, out);
   }
 }
 
-void Machines::Tell(std::uint64_t machine, const MachineProject& project,
-                    const credit::EstimateDecision& decision, std::uint64_t line, Emitter& out) const {
-  const MachineWord& in_force = *project.At(decision.time);
+void Machines::EmitEstimate(std::uint64_t machine, const MachineProject& project,
+                            const credit::EstimateDecision& decision, std::uint64_t line,
+                            Emitter& out) const {
+  const MachineLink& in_force = *project.At(decision.time);
   wire::Estimate estimate{.event = decision.event,
                           .machine = machine,
                           .asked_micro = decision.asked,

@@ -1,11 +1,11 @@
-// Machines of account managers (docs/rules.md, section 42): which host a machine is at each project, and which
+// Machines of account managers (docs/rules.md, section 42): which host a machine is at each project (a link), and which
 // counters of it are counted there. A part of CLAIMS with its own rows: a machine's events go to the partition
 // of its number, whatever their project, and name no job. Estimates from its reports go directly to the ledger
 // (ESTIMATE), to the owner that the project's event names; they award nothing.
 //
-// A report belongs to the host that the machine was at the report's time: the newest word by then is in force,
-// and the first word for all time before it, so that words and reports may arrive in any order. A report of a
-// machine without a word waits for one, for the default result window.
+// A report belongs to the host that the machine was at the report's time: the newest link by then is in force,
+// and the first link for all time before it, so that links and reports may arrive in any order. A report of a
+// machine without a link waits for one, for the default result window.
 #pragma once
 
 #include <cstdint>
@@ -16,42 +16,42 @@
 #include "common/credit/estimates/estimate_policy.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
+#include "common/wire/events/event_stamp.h"
 #include "common/wire/events/events.h"
-#include "common/wire/events/word.h"
 #include "services/claims/state.h"
 #include "services/stage/expiry.h"
 
 namespace cobblestone::claims {
 
-// The most words of a machine and project that are kept; the newest ones are kept.
-inline constexpr std::size_t kMachineWords = 8;
-// The most reports that may wait for a word. More are refused.
+// The most links of a machine and project that are kept; the newest ones are kept.
+inline constexpr std::size_t kMachineLinks = 8;
+// The most reports that may wait for a link. More are refused.
 inline constexpr std::size_t kMaxWaitingReports = 4096;
 
-struct MachineWord {
-  wire::Word word;
+struct MachineLink {
+  wire::EventStamp stamp;
   HostId host;
   UserId user;
   bool gone = false;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.word, s.host, s.user, s.gone);
+    f(s.stamp, s.host, s.user, s.gone);
   }
 };
 
 struct MachineProject {
   std::uint32_t project = 0;
-  std::vector<MachineWord> words;  // ascending by time and id
-  wire::Word report;               // the newest that counted
+  std::vector<MachineLink> links;  // ascending by time and id
+  wire::EventStamp report;         // the newest that counted
   credit::EstimateStanding standing;
 
-  // The word in force at `time`; null if there is none.
-  [[nodiscard]] const MachineWord* At(double time) const;
+  // The link in force at `time`; null if there is none.
+  [[nodiscard]] const MachineLink* At(double time) const;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.project, s.words, s.report, s.standing);
+    f(s.project, s.links, s.report, s.standing);
   }
 };
 
@@ -90,12 +90,12 @@ class Machines {
 
   // A catalogue event that the coordinator has relayed.
   void OnSettings(ProjectId project, const wire::SettingsChange& change);
-  void OnWord(const stream::RecordView& record, const wire::EventHead& head, const wire::MachineHost& said,
-              stream::Emitter& out);
+  void OnMachineHost(const stream::RecordView& record, const wire::EventHead& head,
+                     const wire::MachineHost& event, stream::Emitter& out);
   // `now`: the project's time. Returns the time since which the report waits for its machine's host; none: it
   // does not wait.
   std::optional<double> OnReport(const stream::RecordView& record, const wire::EventHead& head,
-                                 const wire::EstimatedCredit& said, double now, stream::Emitter& out);
+                                 const wire::EstimatedCredit& event, double now, stream::Emitter& out);
   // Refuses reports that have waited too long, as table `number` of `expiry`.
   bool Expire(std::size_t number, ProjectId project, stage::Expiry& expiry, stage::CommitBudget& budget,
               stream::Emitter& out);
@@ -104,11 +104,11 @@ class Machines {
 
  private:
   credit::EstimateLimits LimitsOf(ProjectId project);
-  void Take(const stream::RecordView& record, const wire::EventHead& head, const wire::EstimatedCredit& said,
+  void Take(const stream::RecordView& record, const wire::EventHead& head, const wire::EstimatedCredit& event,
             stream::Emitter& out);
   // Writes the decision to the ledger, for the machine's host at the time of the decision.
-  void Tell(std::uint64_t machine, const MachineProject& project, const credit::EstimateDecision& decision,
-            std::uint64_t line, stream::Emitter& out) const;
+  void EmitEstimate(std::uint64_t machine, const MachineProject& project,
+                    const credit::EstimateDecision& decision, std::uint64_t line, stream::Emitter& out) const;
 
   std::uint32_t partition_;
   std::uint32_t partitions_;

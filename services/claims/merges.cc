@@ -5,7 +5,7 @@
 // partition of CLAIMS, from its first event on. That partition receives a question (HostAsked, on `hosts`) and
 // answers in the ledger, in the partition of the asking user (HOST_NAMED, HOST_OTHERS). If it does not know the
 // owner yet, it answers later. A running job of an ended host continues under the ended number, whichever of
-// the two numbers its events name (handed.h).
+// the two numbers its events name (forwarding.h).
 #include "common/wire/events/facts.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "services/claims/claims_stage.h"
@@ -29,14 +29,14 @@ void ClaimsStage::OnMerge(const RecordView& record, const wire::EventHead& head,
   if (known == nullptr || !known->record.known)
     return refuse(RefusalReason::kUnknownHost,
                   "unknown " + name + "; send the host's event first, then resubmit this event");
-  const wire::Word word = wire::WordOfFacts(head, record.value);
-  if (known->merge.said()) {
-    if (wire::IsRepeat(word, known->merge)) {
+  const wire::EventStamp stamp = wire::StampOfFacts(head, record.value);
+  if (known->merge.is_set()) {
+    if (wire::IsRepeat(stamp, known->merge)) {
       ++duplicates_;
       return;
     }
-    return refuse(word.id == known->merge.id ? RefusalReason::kDuplicateWithOtherContents
-                                             : RefusalReason::kAlreadyDecided,
+    return refuse(stamp.id == known->merge.id ? RefusalReason::kDuplicateWithOtherContents
+                                              : RefusalReason::kAlreadyDecided,
                   name + " was merged into host " + std::to_string(known->into.value));
   }
   if (known->record.deleted)
@@ -45,9 +45,9 @@ void ClaimsStage::OnMerge(const RecordView& record, const wire::EventHead& head,
     return refuse(RefusalReason::kUnknownUser,
                   name + " has no owner; only hosts of the same owner can be merged");
   HostState& state = hosts_.Mutable(key);
-  state.merge = word;
+  state.merge = stamp;
   state.into = merge.into;
-  wire::TakeProfile(word, true, wire::HostProfile{}, false, key, profiles_);
+  wire::TakeProfile(stamp, true, wire::HostProfile{}, false, key, profiles_);
   bytes_.clear();
   const UserId owner = state.record.user;
   wire::EncodeGrant({.project = head.project,
@@ -57,32 +57,32 @@ void ClaimsStage::OnMerge(const RecordView& record, const wire::EventHead& head,
                      .kind = wire::GrantKind::kHostMerged},
                     {.line = record.line}, {}, {}, &bytes_, {.into = merge.into});
   out.Emit(wire::kGrants, wire::OwnerPartition(head.project, owner, merge.host, options_.partitions), bytes_);
-  Ask(record, head, {.host = merge.into, .user = owner}, out);
-  TellHeirOfAll(head.project, merge.host, record.line, out);
+  AskOwner(record, head, {.host = merge.into, .user = owner}, out);
+  SendHoldersToMergeTarget(head.project, merge.host, record.line, out);
 }
 
 // In lockstep the question has the merge's line, as every record there has a line, and it is read in the
-// merge's own period, whichever partition asks: before the period ends a mark passes everywhere after the
-// merge, and all consequences of the merge are before the next mark.
-void ClaimsStage::Ask(const RecordView& record, const wire::EventHead& head, const wire::HostAsked& asked,
-                      Emitter& out) {
-  SendOwn(head.project, asked.host, {.head = head, .body = asked}, record.line, out);
+// merge's own period, whichever partition asks: before the period ends a watermark passes everywhere after the
+// merge, and all consequences of the merge are before the next watermark.
+void ClaimsStage::AskOwner(const RecordView& record, const wire::EventHead& head,
+                           const wire::HostAsked& asked, Emitter& out) {
+  SendToPeer(head.project, asked.host, {.head = head, .body = asked}, record.line, out);
 }
 
 // Every question is answered: until the answer arrives, ACCOUNTS does not drop the merge. The answer about this
 // host and user reveals only what every event about the host contains.
-void ClaimsStage::OnAsked(const wire::EventHead& head, const wire::HostAsked& asked, Emitter& out) {
+void ClaimsStage::OnOwnerQuestion(const wire::EventHead& head, const wire::HostAsked& asked, Emitter& out) {
   const Key key{.project = head.project.value, .id = asked.host.value, .sub = 0};
   const HostState* known = hosts_.Find(key);
   const bool is_known = known != nullptr && known->record.known;
   const bool is_his = is_known && known->record.user == asked.user;
   if (!is_known && !(known != nullptr && known->asked)) hosts_.Mutable(key).asked = true;
-  Tell(head, is_his ? wire::GrantKind::kHostNamed : wire::GrantKind::kHostOthers, asked.host, asked.user,
-       out);
+  EmitOwnerAnswer(head, is_his ? wire::GrantKind::kHostNamed : wire::GrantKind::kHostOthers, asked.host,
+                  asked.user, out);
 }
 
-void ClaimsStage::Tell(const wire::EventHead& head, wire::GrantKind kind, HostId host, UserId user,
-                       Emitter& out) {
+void ClaimsStage::EmitOwnerAnswer(const wire::EventHead& head, wire::GrantKind kind, HostId host, UserId user,
+                                  Emitter& out) {
   bytes_.clear();
   wire::EncodeGrant({.project = head.project, .user = user, .host = host, .time = head.time, .kind = kind},
                     {}, {}, {}, &bytes_);

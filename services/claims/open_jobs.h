@@ -10,10 +10,10 @@
 // kept as long as its result is remembered, and GRANTS, which has the result's grant, pays the part of the
 // worth that exceeds it.
 //
-// A project that sends a lost task again to the same host dispatches the same result again, perhaps for another
-// version. The newest dispatch replaces the others. Each sending starts at 0 and has its own marks and prices.
-// A message belongs to the sending that was the newest at the message's time. Payments for one sending count
-// for all: a later sending is paid only for its worth beyond them.
+// A project that sends a lost task again to the same host dispatches the same result again, perhaps for
+// another version. The newest dispatch replaces the others. Each sending starts at 0 and has its own
+// high-water marks and prices. A message belongs to the sending that was the newest at the message's time.
+// Payments for one sending count for all: a later sending is paid only for its worth beyond them.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@
 #include "common/base/agree.h"
 #include "common/credit/trickles/partial_settlement.h"
 #include "common/credit/trickles/trickle_policy.h"
-#include "common/wire/events/word.h"
+#include "common/wire/events/event_stamp.h"
 #include "services/claims/state.h"
 
 namespace cobblestone::claims {
@@ -75,21 +75,21 @@ inline constexpr const char* kOtherJob =
 struct OpenTrickle {
   std::string variety;
   credit::TricklePrice price;  // in force
-  credit::TrickleMark mark;
+  credit::HighWaterMark high_water_mark;
   // The price of its dispatch, only for a job that was repriced: every later price is computed from it. Empty
   // otherwise, because jobs are many.
   std::vector<credit::TricklePrice> sent_price;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.variety, s.price, s.mark, s.sent_price);
+    f(s.variety, s.price, s.high_water_mark, s.sent_price);
   }
 };
 
 // The most dispatches of one result that are known at a time; the oldest are dropped.
 inline constexpr std::size_t kMaxSendings = 16;
 
-// Prices and marks of one sending of the job.
+// Prices and high-water marks of one sending of the job.
 struct Sending {
   double sent_time = 0;               // UNIX s
   std::int64_t version = 0;           // of the app
@@ -105,12 +105,12 @@ struct Sending {
 struct ReversedPartial {
   UserId user;
   TeamId team;
-  std::int64_t micro = 0;         // the sum of payments up to which everything is reversed
-  std::vector<wire::Word> words;  // the reversals
+  std::int64_t micro = 0;                // the sum of payments up to which everything is reversed
+  std::vector<wire::EventStamp> stamps;  // the reversals
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.user, s.team, s.micro, s.words);
+    f(s.user, s.team, s.micro, s.stamps);
   }
 };
 
@@ -125,13 +125,13 @@ struct OpenJob {
   std::int64_t version = 0;  // of the app
   // Its result is decided: `paid` is the sum that it would have been paid by now if it were not decided.
   bool ended = false;
-  double back_at = 0;      // if ended: UNIX s, when the result came back
+  double return_time = 0;  // if ended: UNIX s, when the result came back
   std::uint64_t line = 0;  // if ended: of the decision
   double peak_flops = 0;   // if ended without a dispatch: the completion's, FLOP/s
   std::vector<ReversedPartial> reversed;
   std::string
       dispatch;  // the dispatch's bytes, if the job ended before its host was known; kept until the host is known
-  std::vector<wire::Word> repriced;  // of its repricings, in order
+  std::vector<wire::EventStamp> repriced;  // of its repricings, in order
   double sent_time = 0;  // UNIX s, of `trickles`; before any dispatch arrives, the completion's; 0: unknown
   std::vector<Sending> earlier;       // in order of their sent times
   std::vector<std::string> replaced;  // with `dispatch`: the dispatches before it, in order
@@ -171,8 +171,8 @@ struct OpenJob {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.host, s.app, s.workunit, s.name, s.priced, s.trickles, s.paid, s.version, s.ended, s.back_at, s.line,
-      s.reversed, s.dispatch, s.repriced, s.peak_flops, s.sent_time, s.earlier, s.replaced);
+    f(s.host, s.app, s.workunit, s.name, s.priced, s.trickles, s.paid, s.version, s.ended, s.return_time,
+      s.line, s.reversed, s.dispatch, s.repriced, s.peak_flops, s.sent_time, s.earlier, s.replaced);
   }
 };
 

@@ -29,24 +29,24 @@ bool MicroOf(const wire::OpeningTotal& opening, credit::MicroCredit* micro) {
 void ClaimsStage::OnOpeningRow(const RecordView& record, const wire::EventHead& head,
                                const wire::OpeningHostVersion& opening, Emitter& out) {
   const Key key{.project = head.project.value, .id = opening.host.value, .sub = 0};
-  const OpeningWord said{.version = opening.version.value,
-                         .app = opening.version.anonymous() ? opening.app.value : 0,
-                         .word = wire::WordOfFacts(head, record.value)};
+  const OpeningStamp stamp{.version = opening.version.value,
+                           .app = opening.version.anonymous() ? opening.app.value : 0,
+                           .stamp = wire::StampOfFacts(head, record.value)};
   if (const HostState* known = hosts_.Find(key)) {
-    for (const OpeningWord& before : known->opening_rows) {
-      if (before.version != said.version || before.app != said.app) continue;
-      if (wire::IsRepeat(said.word, before.word)) {
+    for (const OpeningStamp& before : known->opening_rows) {
+      if (before.version != stamp.version || before.app != stamp.app) continue;
+      if (wire::IsRepeat(stamp.stamp, before.stamp)) {
         ++duplicates_;
         return;
       }
       return wire::Refuse(record, head.project,
-                          before.word.id == said.word.id ? RefusalReason::kDuplicateWithOtherContents
-                                                         : RefusalReason::kAlreadyDecided,
+                          before.stamp.id == stamp.stamp.id ? RefusalReason::kDuplicateWithOtherContents
+                                                            : RefusalReason::kAlreadyDecided,
                           "this host and version already has an opening row", out);
     }
   }
   HostState& state = hosts_.Mutable(key);
-  state.opening_rows.push_back(said);
+  state.opening_rows.push_back(stamp);
   auto& versions = state.record.versions;
   auto row = std::find_if(versions.begin(), versions.end(), [&](const credit::HostVersion& v) {
     return v.version == opening.version && (!opening.version.anonymous() || v.app == opening.app);
@@ -71,37 +71,38 @@ void ClaimsStage::OnOpeningTotal(const RecordView& record, const wire::EventHead
   const Key key{.project = head.project.value, .id = opening.account, .sub = 0};
   const HostState* host = hosts_.Find(key);
   const WaitingOpening* waiting = openings_.Find(key);
-  const wire::Word word = wire::WordOfFacts(head, record.value);
-  const wire::Word before = waiting != nullptr ? waiting->word
-                            : host != nullptr  ? host->opening
-                                               : wire::Word{};
-  if (before.said()) {
-    if (wire::IsRepeat(word, before)) {
+  const wire::EventStamp stamp = wire::StampOfFacts(head, record.value);
+  const wire::EventStamp before = waiting != nullptr ? waiting->stamp
+                                  : host != nullptr  ? host->opening
+                                                     : wire::EventStamp{};
+  if (before.is_set()) {
+    if (wire::IsRepeat(stamp, before)) {
       ++duplicates_;
       return;
     }
     return wire::Refuse(
         record, head.project,
-        word.id == before.id ? RefusalReason::kDuplicateWithOtherContents : RefusalReason::kAlreadyDecided,
+        stamp.id == before.id ? RefusalReason::kDuplicateWithOtherContents : RefusalReason::kAlreadyDecided,
         "this host already has an opening balance", out);
   }
   credit::MicroCredit micro = 0;
   if (!MicroOf(opening, &micro))
     return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "the opening total is out of range",
                         out);
-  if (host != nullptr && host->record.known) return EmitOpening(key, hosts_.Mutable(key), word, opening, out);
+  if (host != nullptr && host->record.known)
+    return EmitOpening(key, hosts_.Mutable(key), stamp, opening, out);
   // The event time of a balance often lies long before its arrival; its wait starts at the arrival.
   const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
   const double since = std::max(head.time, view != nullptr ? view->time : 0);
   openings_.Mutable(key) = {
-      .word = word, .since = since, .line = record.line, .event = std::string(record.value)};
+      .stamp = stamp, .since = since, .line = record.line, .event = std::string(record.value)};
   WaitsFrom(head.project, since, credit::kDefaultResultWindow);
 }
 
-void ClaimsStage::EmitOpening(const Key& key, HostState& host, const wire::Word& word,
+void ClaimsStage::EmitOpening(const Key& key, HostState& host, const wire::EventStamp& stamp,
                               const wire::OpeningTotal& opening, Emitter& out) {
-  host.opening = word;
-  wire::TakeFigures(word, opening, key, profiles_);
+  host.opening = stamp;
+  wire::TakeFigures(stamp, opening, key, profiles_);
   const ProjectId project(key.project);
   credit::MicroCredit micro = 0;
   static_cast<void>(MicroOf(opening, &micro));  // was checked at its arrival
@@ -122,7 +123,7 @@ void ClaimsStage::ReleaseOpening(const Key& key, HostState& host, Emitter& out) 
   const WaitingOpening* waiting = openings_.Find(key);
   if (waiting == nullptr) return;
   const auto event = ParseKept<wire::OpeningTotal>(openings_, key, waiting->event);
-  EmitOpening(key, host, waiting->word, std::get<wire::OpeningTotal>(event.body), out);
+  EmitOpening(key, host, waiting->stamp, std::get<wire::OpeningTotal>(event.body), out);
   openings_.Erase(key);
 }
 

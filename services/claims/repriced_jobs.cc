@@ -1,12 +1,12 @@
 // Repricing of a running job by an operator (docs/rules.md, section 49): the part of ClaimsStage that puts
 // another version of the policy in force for the job.
 //
-// The event has, for each owner and team, the payments at the version's price, computed from the ledger, which
-// CLAIMS does not read. The event is accepted only if it includes exactly the job's payments and the operators'
-// reversals of them, and if its total equals the version's price of the job's present marks. So it can neither
-// miss a trickle nor count one twice. From then on the job is treated as if the version had been in force at
-// its dispatch: later trickles are paid by the version for progress beyond those marks, and the decision
-// settles by it.
+// The event has, for each owner and team, the payments at the version's price, computed from the ledger,
+// which CLAIMS does not read. The event is accepted only if it includes exactly the job's payments and the
+// operators' reversals of them, and if its total equals the version's price of the job's present high-water
+// marks. So it can neither miss a trickle nor count one twice. From then on the job is treated as if the
+// version had been in force at its dispatch: later trickles are paid by the version for progress beyond those
+// high-water marks, and the decision settles by it.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -44,10 +44,10 @@ std::string Digits(MicroTotal micro) { return std::to_string(static_cast<long lo
 // Checks that the event includes all payments of the job and all reversals.
 std::optional<Refusal> AgainstSums(const wire::JobRepricing& repricing, const OpenJob& job) {
   std::map<UserId, Sums> by_user;
-  std::set<std::pair<UserId, TeamId>> said;
+  std::set<std::pair<UserId, TeamId>> seen;
   for (const wire::RepricedShare& share : repricing.shares) {
     const wire::LedgerEntry& entry = *share.entry;
-    if (!said.emplace(entry.user, entry.team).second)
+    if (!seen.emplace(entry.user, entry.team).second)
       return Refusal{RefusalReason::kOutOfRange, "shares: two shares of the same owner and team"};
     const ReversedPartial* reversed = FindReversed(entry, job.reversed);
     if (share.taken_micro != (reversed == nullptr ? 0 : reversed->micro))
@@ -84,30 +84,31 @@ std::optional<Refusal> PriceAgain(const wire::ProjectView& view, std::uint32_t v
     const credit::PolicyVersion* was = view.FindPolicy(AppId(job.app), frozen.rule_version);
     if (was == nullptr)
       return Refusal{RefusalReason::kNotSupported, "the policy version at the dispatch is unknown"};
-    if (auto why = credit::CannotGoOn(*was, *is)) return Refusal{RefusalReason::kNotSupported, *why};
-    credit::FrozenAnew anew =
-        credit::FreezeAnew(open.variety, frozen, view.catalogue.settings.max_granted_credit, *was, *is);
-    if (!anew.problem.empty()) return Refusal{RefusalReason::kNotSupported, std::move(anew.problem)};
-    prices->push_back(std::move(anew.price));
+    if (auto why = credit::CannotContinue(*was, *is)) return Refusal{RefusalReason::kNotSupported, *why};
+    credit::RefrozenPrice refrozen =
+        credit::Refreeze(open.variety, frozen, view.catalogue.settings.max_granted_credit, *was, *is);
+    if (!refrozen.problem.empty()) return Refusal{RefusalReason::kNotSupported, std::move(refrozen.problem)};
+    prices->push_back(std::move(refrozen.price));
   }
   return std::nullopt;
 }
 
-std::optional<Refusal> AgainstMarks(const wire::JobRepricing& repricing, const OpenJob& job,
-                                    const std::vector<credit::TricklePrice>& prices) {
+std::optional<Refusal> AgainstHighWaterMarks(const wire::JobRepricing& repricing, const OpenJob& job,
+                                             const std::vector<credit::TricklePrice>& prices) {
   MicroCredit worth = 0;
   for (std::size_t i = 0; i < prices.size(); ++i) {
     bool ok = true;
-    worth = std::max(worth,
-                     credit::RoundToMicro(credit::CreditOfMark(prices[i], job.trickles[i].mark.value), &ok));
+    worth = std::max(
+        worth, credit::RoundToMicro(
+                   credit::CreditOfHighWaterMark(prices[i], job.trickles[i].high_water_mark.value), &ok));
     if (!ok) return Refusal{RefusalReason::kOutOfRange, "the worth of the trickles is out of range"};
   }
-  MicroTotal said = 0;
-  for (const wire::RepricedShare& share : repricing.shares) said += share.paid_anew_micro;
-  if (said == worth) return std::nullopt;
+  MicroTotal total = 0;
+  for (const wire::RepricedShare& share : repricing.shares) total += share.paid_anew_micro;
+  if (total == worth) return std::nullopt;
   return Refusal{RefusalReason::kOutOfRange,
                  "paid_anew_micro: the version gives " + std::to_string(worth) +
-                     " micro-credits for the marks, not " + Digits(said) +
+                     " micro-credits for the marks, not " + Digits(total) +
                      ": an unpaid trickle may have arrived since the plan; run `cobblestone reprice` again "
                      "after the decision of the job"};
 }
@@ -125,10 +126,10 @@ void ClaimsStage::OnJobRepricing(const RecordView& record, const wire::EventHead
   if (!running->earlier.empty())
     return refuse(RefusalReason::kNotSupported,
                   "the result was sent more than once, with trickle payments each time");
-  const wire::Word word = wire::WordOf(head, record.value);
-  for (const wire::Word& one : running->repriced) {
-    if (one.id != word.id) continue;
-    if (wire::StandingOf(word, one) != wire::Standing::kRepeat)
+  const wire::EventStamp stamp = wire::StampOf(head, record.value);
+  for (const wire::EventStamp& one : running->repriced) {
+    if (one.id != stamp.id) continue;
+    if (wire::CompareStamps(stamp, one) != wire::StampOrder::kRepeat)
       return refuse(RefusalReason::kDuplicateWithOtherContents, "another repricing of this job has this id");
     ++duplicates_;
     return;
@@ -138,7 +139,7 @@ void ClaimsStage::OnJobRepricing(const RecordView& record, const wire::EventHead
   if (auto refusal = AgainstSums(repricing, *running)) return refuse(refusal->reason, refusal->detail);
   if (auto refusal = PriceAgain(view, repricing.policy_version, *running, &prices))
     return refuse(refusal->reason, refusal->detail);
-  if (auto refusal = AgainstMarks(repricing, *running, prices))
+  if (auto refusal = AgainstHighWaterMarks(repricing, *running, prices))
     return refuse(refusal->reason, refusal->detail);
 
   OpenJob& job = jobs_.Mutable(key);
@@ -147,22 +148,22 @@ void ClaimsStage::OnJobRepricing(const RecordView& record, const wire::EventHead
     if (open.sent_price.empty()) open.sent_price.push_back(std::move(open.price));
     open.price = std::move(prices[i]);
   }
-  job.repriced.push_back(word);
+  job.repriced.push_back(stamp);
   for (const wire::RepricedShare& share : repricing.shares) {
     if (ReversedPartial* reversed = FindReversed(*share.entry, job.reversed))
       reversed->micro = share.taken_anew_micro;
-    PayAnew(record, head, repricing, share, job, out);
+    PayRepriced(record, head, repricing, share, job, out);
   }
 }
 
 // Pays one owner and team the difference, which may be negative.
-void ClaimsStage::PayAnew(const RecordView& record, const wire::EventHead& head,
-                          const wire::JobRepricing& repricing, const wire::RepricedShare& share, OpenJob& job,
-                          Emitter& out) {
+void ClaimsStage::PayRepriced(const RecordView& record, const wire::EventHead& head,
+                              const wire::JobRepricing& repricing, const wire::RepricedShare& share,
+                              OpenJob& job, Emitter& out) {
   const wire::LedgerEntry& entry = *share.entry;
   const MicroCredit before = share.paid_micro - share.taken_micro;
   const MicroCredit after = share.paid_anew_micro - share.taken_anew_micro;
-  const double recent_off = credit::PayAnew(
+  const double recent_off = credit::PayRepriced(
       {.micro = share.paid_anew_micro - share.paid_micro,
        .reversed = share.taken_anew_micro - share.taken_micro},
       credit::ShareOff({.value = entry.recent, .time = entry.recent_time}, before, after, head.time),

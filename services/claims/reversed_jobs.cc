@@ -3,8 +3,8 @@
 //
 // The event names one owner and team, and the sum of the job's payments to them up to which everything is
 // reversed. So a duplicate or late event reverses nothing twice, and what the job earns meanwhile stays until
-// the next reversal. Marks stay unchanged: later trickles pay only for progress beyond them, and the decision
-// counts the reversed amount as paid (common/credit/trickles/partial_settlement.h).
+// the next reversal. High-water marks stay unchanged: later trickles pay only for progress beyond them, and
+// the decision counts the reversed amount as paid (common/credit/trickles/partial_settlement.h).
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -72,12 +72,12 @@ OpenJob* ClaimsStage::AdmitReversal(const RecordView& record, const wire::EventH
   };
   const OpenJob* job = RunningJob(key, reversal.host, record, out);
   if (job == nullptr) return nullptr;
-  const wire::Word word = wire::WordOf(head, record.value);
+  const wire::EventStamp stamp = wire::StampOf(head, record.value);
   const ReversedPartial* before = FindReversed(*reversal.entry, job->reversed);
   if (before != nullptr)
-    for (const wire::Word& one : before->words) {
-      if (one.id != word.id) continue;
-      if (wire::StandingOf(word, one) != wire::Standing::kRepeat)
+    for (const wire::EventStamp& one : before->stamps) {
+      if (one.id != stamp.id) continue;
+      if (wire::CompareStamps(stamp, one) != wire::StampOrder::kRepeat)
         return refuse(RefusalReason::kDuplicateWithOtherContents, "another reversal of this job has this id");
       ++duplicates_;
       return nullptr;
@@ -101,7 +101,7 @@ void ClaimsStage::OnJobReversal(const RecordView& record, const wire::EventHead&
     reversed = &job->reversed.emplace_back(ReversedPartial{.user = entry.user, .team = entry.team});
   const credit::MicroCredit micro = reversal.paid_micro - reversed->micro;
   reversed->micro = reversal.paid_micro;
-  reversed->words.push_back(wire::WordOf(head, record.value));
+  reversed->stamps.push_back(wire::StampOf(head, record.value));
   // Payments since the plan are not in the entry's average; amounts that another correction took since are
   // still in it.
   const double off = credit::ShareOff({.value = entry.recent, .time = entry.recent_time}, entry.credit_micro,

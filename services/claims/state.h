@@ -9,8 +9,8 @@
 #include "common/credit/model/model.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
-#include "common/wire/events/field_words.h"
-#include "common/wire/events/word.h"
+#include "common/wire/events/event_stamp.h"
+#include "common/wire/events/field_stamps.h"
 #include "services/stage/project_view.h"
 
 namespace cobblestone::claims {
@@ -131,14 +131,14 @@ struct RunRange {
 };
 
 // The opening row of (host, app version): there is at most one.
-struct OpeningWord {
+struct OpeningStamp {
   std::int64_t version = 0;
   std::uint64_t app = 0;  // of anonymous versions; else 0
-  wire::Word word;
+  wire::EventStamp stamp;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.version, s.app, s.word);
+    f(s.version, s.app, s.stamp);
   }
 };
 
@@ -154,7 +154,7 @@ enum ExpiringTable : std::size_t {
   kTricklesExpire,
   kNamesExpire,
   kReportsExpire,
-  kHeldExpire,
+  kForwardedExpire,
   kPendingExpires
 };
 
@@ -168,32 +168,32 @@ struct Releasing {
 inline constexpr stream::TableSpec<Releasing> kReleasingTable{.id = 29, .version = 1};
 
 struct WaitingOpening {
-  wire::Word word;
+  wire::EventStamp stamp;
   double since = 0;        // UNIX s: its event's time, or its arrival if that is later
   std::uint64_t line = 0;  // input line (replay)
   std::string event;       // as it arrived
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.word, s.since, s.line, s.event);
+    f(s.stamp, s.since, s.line, s.event);
   }
 };
 
 struct HostState {
   credit::HostRecord record;
-  wire::Word member;   // the newest member event
-  wire::Word opening;  // of the account's balance
-  std::vector<OpeningWord> opening_rows;
+  wire::EventStamp member;   // the newest member event
+  wire::EventStamp opening;  // of the account's balance
+  std::vector<OpeningStamp> opening_rows;
   std::vector<Seen> open;  // the newest decided results, in order of decision
   std::vector<RunRange> runs;
   std::uint32_t next_run = 0;
   std::vector<std::uint64_t> waiting;   // results that wait for the member event, in order
   std::vector<std::uint64_t> unpriced;  // results whose trickles wait for the member event (open_jobs.h)
-  wire::Word merge;                     // the event that ended it, for a host that has become another host:
+  wire::EventStamp merge;               // the event that ended it, for a host that has become another host:
   HostId into;                          // that host
   bool has_ended_jobs = false;          // trickles may still come for jobs of decided results (open_jobs.h)
   bool asked = false;                   // before its member event: another host is to be merged into it
-  wire::FieldWords earlier;             // with `member`
+  wire::FieldStamps earlier;            // with `member`
 
   // No event about it or its results was ever accepted.
   [[nodiscard]] bool empty() const {

@@ -32,14 +32,14 @@ double ReceivedAt(const credit::CompletionFacts& back) {
 }
 
 // The part of a message that a record of the ledger contains, whatever its outcome.
-wire::PartialGrant ToldBy(const wire::EventHead& head, const wire::Trickle& trickle) {
-  wire::PartialGrant told{.trickle = head.id,
-                          .sent_time = head.time,
-                          .variety = trickle.variety,
-                          .sequence = trickle.sequence.value_or(0),
-                          .phase = trickle.phase};
-  wire::TakeOthers(trickle.others, &told);
-  return told;
+wire::PartialGrant UnpaidTrickleOf(const wire::EventHead& head, const wire::Trickle& trickle) {
+  wire::PartialGrant unpaid{.trickle = head.id,
+                            .sent_time = head.time,
+                            .variety = trickle.variety,
+                            .sequence = trickle.sequence.value_or(0),
+                            .phase = trickle.phase};
+  wire::TakeOthers(trickle.others, &unpaid);
+  return unpaid;
 }
 
 constexpr const char* kDecided = "this result is already decided, including the worth of its trickles";
@@ -104,7 +104,7 @@ void ClaimsStage::PriceSending(const wire::Dispatch& dispatch, const wire::Proje
   Sending sending{.sent_time = SentTimeOf(dispatch.facts), .version = dispatch.facts.version.value};
   for (const credit::TrickleRule& rule : view.catalogue.FindApp(dispatch.facts.app)->policy.trickles)
     sending.trickles.push_back(
-        {.variety = rule.variety, .price = credit::PriceOf(rule, facts, in_force), .mark = {}});
+        {.variety = rule.variety, .price = credit::PriceOf(rule, facts, in_force), .high_water_mark = {}});
   job.Add(std::move(sending));
 }
 
@@ -203,8 +203,8 @@ void ClaimsStage::OpenEndedJob(const Key& key, const RecordView& record, const w
   if (!PriceOrWait(key, dispatch, job, out)) job.dispatch = record.value;
   const wire::ProjectView& view = projects_.Need(ProjectKey(project.value));
   if (const Seen* seen = FindSeen(project, view, dispatch.facts.host, key.id, kSeenCompletion))
-    TellHeir(key, dispatch.facts.host, view.catalogue.FindApp(dispatch.facts.app),
-             RememberedUntil(project, *seen), record.line, out);
+    SendHolderToMergeTarget(key, dispatch.facts.host, view.catalogue.FindApp(dispatch.facts.app),
+                            RememberedUntil(project, *seen), record.line, out);
 }
 
 void ClaimsStage::RefuseWaiting(ProjectId project, const wire::Dispatch& dispatch, Emitter& out) {
@@ -229,14 +229,14 @@ void ClaimsStage::RefuseTrickle(const RecordView& record, ProjectId project, Res
   auto event = wire::ParseEvent(record.value);
   if (!event.ok()) return out.Fail(event.status());
   const auto& trickle = std::get<wire::Trickle>(event->body);
-  wire::PartialGrant told = ToldBy(event->head, trickle);
-  told.refusal = reason;
-  TellTrickle(record, project, result, trickle.host, told, detail, out);
+  wire::PartialGrant unpaid = UnpaidTrickleOf(event->head, trickle);
+  unpaid.refusal = reason;
+  EmitUnpaidTrickle(record, project, result, trickle.host, unpaid, detail, out);
   wire::Refuse(record, project, reason, std::move(detail), out);
 }
 
-void ClaimsStage::TellTrickle(const RecordView& record, ProjectId project, ResultId result, HostId host,
-                              const wire::PartialGrant& told, std::string_view detail, Emitter& out) {
+void ClaimsStage::EmitUnpaidTrickle(const RecordView& record, ProjectId project, ResultId result, HostId host,
+                                    const wire::PartialGrant& unpaid, std::string_view detail, Emitter& out) {
   const HostState* known = hosts_.Find(HostKey(project.value, host));
   const UserId user = known == nullptr ? UserId() : known->record.user;
   const OpenJob* job = jobs_.Find({.project = project.value, .id = result.value, .sub = host.value});
@@ -246,10 +246,10 @@ void ClaimsStage::TellTrickle(const RecordView& record, ProjectId project, Resul
                      .host = host,
                      .app = AppId(job == nullptr ? 0 : job->app),
                      .result = result,
-                     .time = told.sent_time,
+                     .time = unpaid.sent_time,
                      .kind = wire::GrantKind::kTrickle,
                      .flags = job != nullptr && job->ended ? credit::kGrantLate : 0u},
-                    {.line = record.line}, {}, {}, &bytes_, {.partial = &told, .reason = detail});
+                    {.line = record.line}, {}, {}, &bytes_, {.partial = &unpaid, .reason = detail});
   out.Emit(wire::kGrants, wire::OwnerPartition(project, user, host, options_.partitions), bytes_);
 }
 
@@ -257,7 +257,8 @@ void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
   if (!event.ok())
     return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
-  if (const auto* mark = std::get_if<wire::Mark>(&event->body)) return OnMark(kTrickles, *mark, out);
+  if (const auto* high_water_mark = std::get_if<wire::Watermark>(&event->body))
+    return OnWatermark(kTrickles, *high_water_mark, out);
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
@@ -279,7 +280,7 @@ void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
       return wire::Refuse(record, project, RefusalReason::kUnknownResult, trickle->result_name, out);
     result = named->result;
   }
-  if (HandOver(record, project, ResultId(result), trickle->host, out)) return;
+  if (ForwardEvent(record, project, ResultId(result), trickle->host, out)) return;
   const Key key{.project = project.value, .id = result, .sub = trickle->host.value};
   const OpenJob* job = jobs_.Find(key);
   // When rows of ended results are deleted depends on how commits are cut.
@@ -298,7 +299,7 @@ void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
 }
 
 // When the result came back and its work ended, UNIX s; infinite: it has not come back.
-double ClaimsStage::BackAt(const Key& key) {
+double ClaimsStage::ReturnTime(const Key& key) {
   const Pending* pending = pending_.Find(key);
   wire::HotEvent completion;
   if (pending == nullptr || pending->completion.empty()) return std::numeric_limits<double>::infinity();
@@ -327,8 +328,8 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
         "app " + std::to_string(job.app) + " has no rule for trickles of variety '" + trickle.variety + "'",
         out);
   const credit::TrickleDecision decision =
-      credit::Decide(open->price, open->mark, credit::PaidSum(job.paid),
-                     {.event_time = std::min(head.time, job.ended ? job.back_at : BackAt(key)),
+      credit::Decide(open->price, open->high_water_mark, credit::PaidSum(job.paid),
+                     {.event_time = std::min(head.time, job.ended ? job.return_time : ReturnTime(key)),
                       .sequence = trickle.sequence,
                       .elapsed_time = trickle.elapsed_time,
                       .cpu_time = trickle.cpu_time,
@@ -339,8 +340,8 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
     return RefuseTrickle(
         record, project, ResultId(key.id), ReasonOf(decision.outcome),
         std::string(decision.field) + ": " + std::string(credit::TrickleOutcomeName(decision.outcome)), out);
-  open->mark = decision.after;
-  wire::PartialGrant partial = ToldBy(head, trickle);
+  open->high_water_mark = decision.after;
+  wire::PartialGrant partial = UnpaidTrickleOf(head, trickle);
   partial.asked = decision.asked;
   partial.allowed = decision.allowed;
   partial.mark_before = decision.before.value;
@@ -356,7 +357,7 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
   if (decision.partial == 0) {
     ++duplicates_;  // a repeat, older than what was paid, or beyond what can be paid
     partial.outcome = decision.outcome;
-    return TellTrickle(record, project, ResultId(key.id), trickle.host, partial, {}, out);
+    return EmitUnpaidTrickle(record, project, ResultId(key.id), trickle.host, partial, {}, out);
   }
   partial.credit = decision.credit;
   partial.workunit = WorkunitId(job.workunit);
@@ -438,7 +439,7 @@ void ClaimsStage::LeaveJob(const Key& key, const Pending* pending, const credit:
   }
   job.workunit = back.workunit.value;
   job.ended = true;
-  job.back_at = ReceivedAt(back);
+  job.return_time = ReceivedAt(back);
   job.line = line;
   HostState& host = hosts_.Mutable(HostKey(key.project, back.host));
   if (!host.has_ended_jobs && host.runs.empty())

@@ -48,10 +48,10 @@ std::string WaitForUrl(ChildProcess& run, const std::string& log) {
   const auto until = Clock::now() + kLongestStart;
   while (run.running() && Clock::now() < until) {
     std::ifstream file(log);
-    const std::string said{std::istreambuf_iterator<char>(file), {}};
-    const std::size_t at = said.find(field);
-    const std::size_t end = at == std::string::npos ? at : said.find_first_of(" \n", at + field.size());
-    if (end != std::string::npos) return said.substr(at + field.size(), end - at - field.size());
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::size_t at = text.find(field);
+    const std::size_t end = at == std::string::npos ? at : text.find_first_of(" \n", at + field.size());
+    if (end != std::string::npos) return text.substr(at + field.size(), end - at - field.size());
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return {};

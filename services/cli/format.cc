@@ -472,7 +472,7 @@ std::string UnpaidWords(const json& one) {
 }
 
 // Elements of messages that cannot be paid. Empty: none.
-std::string SaidTable(const std::vector<const json*>& trickles) {
+std::string MessageTable(const std::vector<const json*>& trickles) {
   Table table({"<trickle time", "<other elements"});
   for (const json* one : trickles) {
     std::string said;
@@ -530,7 +530,7 @@ std::string TrickleTable(const json& partials, const json& unpaid, const std::st
     row.push_back(words);
     table.Add(row);
   }
-  return table.Take() + SaidTable(all);
+  return table.Take() + MessageTable(all);
 }
 
 // Payments for the trickles of a result in order, and what happened to them.

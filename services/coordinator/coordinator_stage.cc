@@ -22,9 +22,9 @@ using wire::RefusalReason;
 namespace {
 
 // Topics that external producers append to and that stages other than the coordinator read.
-constexpr wire::Topic kMarkedTopics[] = {wire::kHosts,       wire::kDispatches, wire::kCompletions,
-                                         wire::kValidations, wire::kTrickles,   wire::kUsers,
-                                         wire::kTeams};
+constexpr wire::Topic kWatermarkedTopics[] = {wire::kHosts,       wire::kDispatches, wire::kCompletions,
+                                              wire::kValidations, wire::kTrickles,   wire::kUsers,
+                                              wire::kTeams};
 
 Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
 
@@ -81,9 +81,9 @@ Status CoordinatorStage::Opened() {
   return Status::Ok();
 }
 
-std::uint64_t CoordinatorStage::marks() {
+std::uint64_t CoordinatorStage::watermarks() {
   const RelayState* relay = relay_.Find({});
-  return relay == nullptr ? 0 : relay->marks;
+  return relay == nullptr ? 0 : relay->watermarks;
 }
 
 void CoordinatorStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
@@ -109,12 +109,12 @@ void CoordinatorStage::PublishEpoch(ProjectId project, ProjectState& state, Emit
 bool CoordinatorStage::IsNews(const RecordView& record, const wire::Event& event, Emitter& out) {
   const ProjectState* known = projects_.Find(ProjectKey(event.head.project));
   if (known == nullptr) return true;
-  const auto words = known->said.find(SubjectOf(event));
-  if (words == known->said.end()) return true;
-  const wire::Word word = wire::WordOf(event.head, record.value);
-  for (const wire::Word& before : words->second) {
-    if (before.id != word.id) continue;
-    if (before.hash != word.hash)
+  const auto stamps = known->stamps.find(SubjectOf(event));
+  if (stamps == known->stamps.end()) return true;
+  const wire::EventStamp stamp = wire::StampOf(event.head, record.value);
+  for (const wire::EventStamp& before : stamps->second) {
+    if (before.id != stamp.id) continue;
+    if (before.hash != stamp.hash)
       wire::Refuse(record, event.head.project, RefusalReason::kDuplicateWithOtherContents,
                    "another event of this kind and subject has this id", out);
     return false;
@@ -123,7 +123,7 @@ bool CoordinatorStage::IsNews(const RecordView& record, const wire::Event& event
 }
 
 void CoordinatorStage::Remember(const RecordView& record, const wire::Event& event, ProjectState& state) {
-  state.said[SubjectOf(event)].push_back(wire::WordOf(event.head, record.value));
+  state.stamps[SubjectOf(event)].push_back(wire::StampOf(event.head, record.value));
 }
 
 void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
@@ -141,7 +141,7 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
   if (std::holds_alternative<wire::Tick>(event->body))
     return OnTick(project, std::get<wire::Tick>(event->body).time, out);
   if (const auto* barrier = std::get_if<wire::Barrier>(&event->body))
-    return EmitMark({.barrier = event->head.id, .ends_period = barrier->ends_period}, out);
+    return EmitWatermark({.barrier = event->head.id, .ends_period = barrier->ends_period}, out);
   if (auto* profile = std::get_if<wire::ProjectProfile>(&event->body))
     return OnProfile(record, event->head, std::move(*profile), out);
   if (auto* name = std::get_if<wire::ProjectName>(&event->body))
@@ -215,39 +215,39 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
 
 void CoordinatorStage::OnProfile(const RecordView& record, const wire::EventHead& head,
                                  wire::ProjectProfile profile, Emitter& out) {
-  const wire::Word word = wire::WordOf(head, record.value);
+  const wire::EventStamp stamp = wire::StampOf(head, record.value);
   if (const wire::ProjectProfileRow* before = profiles_.Find(ProjectKey(head.project))) {
-    const wire::Standing standing = wire::StandingOf(word, before->word);
-    if (standing == wire::Standing::kOtherContents)
+    const wire::StampOrder standing = wire::CompareStamps(stamp, before->stamp);
+    if (standing == wire::StampOrder::kOtherContents)
       return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
                           "another profile of the project has this id", out);
-    if (standing != wire::Standing::kNews) return;
+    if (standing != wire::StampOrder::kNewer) return;
   }
-  profiles_.Mutable(ProjectKey(head.project)) = {.word = word, .profile = std::move(profile)};
+  profiles_.Mutable(ProjectKey(head.project)) = {.stamp = stamp, .profile = std::move(profile)};
 }
 
 // Name and URL are each set by the newest event that contains them.
 void CoordinatorStage::OnName(const RecordView& record, const wire::EventHead& head, wire::ProjectName told,
                               Emitter& out) {
-  const wire::Word word = wire::WordOf(head, record.value);
+  const wire::EventStamp stamp = wire::StampOf(head, record.value);
   static const ProjectNameRow kNothing;
   const ProjectNameRow* found = names_.Find(ProjectKey(head.project));
   const ProjectNameRow& before = found != nullptr ? *found : kNothing;
-  const wire::Standing name = wire::StandingOf(word, before.name_word);
-  const wire::Standing url = wire::StandingOf(word, before.url_word);
-  if (name == wire::Standing::kOtherContents || url == wire::Standing::kOtherContents)
+  const wire::StampOrder name = wire::CompareStamps(stamp, before.name_stamp);
+  const wire::StampOrder url = wire::CompareStamps(stamp, before.url_stamp);
+  if (name == wire::StampOrder::kOtherContents || url == wire::StampOrder::kOtherContents)
     return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
                         "another name of the project has this id", out);
-  const bool new_name = !told.name.empty() && name == wire::Standing::kNews;
-  const bool new_url = !told.url.empty() && url == wire::Standing::kNews;
+  const bool new_name = !told.name.empty() && name == wire::StampOrder::kNewer;
+  const bool new_url = !told.url.empty() && url == wire::StampOrder::kNewer;
   if (!new_name && !new_url) return;
   ProjectNameRow& row = names_.Mutable(ProjectKey(head.project));
   if (new_name) {
-    row.name_word = word;
+    row.name_stamp = stamp;
     row.name = std::move(told.name);
   }
   if (new_url) {
-    row.url_word = word;
+    row.url_stamp = stamp;
     row.url = std::move(told.url);
   }
 }
@@ -260,29 +260,30 @@ void CoordinatorStage::OnTick(ProjectId project, double time, Emitter& out) {
   });
   if (moved.empty()) return;
   std::sort(moved.begin(), moved.end());
-  EmitMark({.project = project, .time = time}, out);
-  const std::uint64_t mark = relay_.Need({}).number;
+  EmitWatermark({.project = project, .time = time}, out);
+  const std::uint64_t watermark = relay_.Need({}).number;
   for (const Key& key : moved) {
     ProjectState& state = projects_.Mutable(key);
     state.last_tick = time;
-    state.ticks.push_back({.mark = mark, .time = time});
+    state.ticks.push_back({.watermark = watermark, .time = time});
   }
 }
 
-void CoordinatorStage::EmitMark(wire::Mark mark, Emitter& out) {
-  mark.number = NextNumber();
-  ++relay_.Mutable({}).marks;
+void CoordinatorStage::EmitWatermark(wire::Watermark watermark, Emitter& out) {
+  watermark.number = NextNumber();
+  ++relay_.Mutable({}).watermarks;
   if (options_.lockstep) {
     awaited_.Mutable({}).stages = options_.partitions;
     awaits_ = true;
   }
   bytes_.clear();
-  wire::EncodeControlMark({.project = mark.project, .sequence = 0, .line = 0, .number = mark.number}, mark,
-                          &bytes_);
+  wire::EncodeControlWatermark(
+      {.project = watermark.project, .sequence = 0, .line = 0, .number = watermark.number}, watermark,
+      &bytes_);
   Relay(bytes_, out);
-  const std::string in_line =
-      wire::EncodeEvent({.head = {.id = 0, .project = mark.project, .time = mark.time}, .body = mark});
-  for (const wire::Topic topic : kMarkedTopics)
+  const std::string in_line = wire::EncodeEvent(
+      {.head = {.id = 0, .project = watermark.project, .time = watermark.time}, .body = watermark});
+  for (const wire::Topic topic : kWatermarkedTopics)
     for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(topic, p, in_line);
 }
 
@@ -292,14 +293,14 @@ void CoordinatorStage::OnSamples(const RecordView& record, Emitter& out) {
     return out.Fail(Status::Corrupted("a batch of samples cannot be decoded"));
   if (source.partition >= options_.partitions)
     return out.Fail(Status::Corrupted("samples of an unknown partition"));
-  if (source.passed_mark != 0) {
+  if (source.passed_watermark != 0) {
     std::vector<std::uint32_t> waiting;
     projects_.ForEach([&](const Key& key, const ProjectState& state) {
       if (!state.ticks.empty()) waiting.push_back(key.project);
     });
     std::sort(waiting.begin(), waiting.end());
     for (const std::uint32_t project : waiting)
-      ApplyTicks(ProjectId(project), source.partition, source.passed_mark, out);
+      ApplyTicks(ProjectId(project), source.partition, source.passed_watermark, out);
     if (options_.lockstep) awaits_ = --awaited_.Mutable({}).stages > 0;
     return;
   }
@@ -312,10 +313,12 @@ void CoordinatorStage::OnSamples(const RecordView& record, Emitter& out) {
   row.bytes = record.value;
 }
 
-// `source` has passed `mark`.
-void CoordinatorStage::ApplyTicks(ProjectId project, std::uint32_t source, std::uint64_t mark, Emitter& out) {
-  const std::vector<MarkedTick>& ticks = projects_.Need(ProjectKey(project)).ticks;
-  if (std::none_of(ticks.begin(), ticks.end(), [mark](const MarkedTick& tick) { return tick.mark == mark; }))
+// `source` has passed `watermark`.
+void CoordinatorStage::ApplyTicks(ProjectId project, std::uint32_t source, std::uint64_t watermark,
+                                  Emitter& out) {
+  const std::vector<AnnouncedTick>& ticks = projects_.Need(ProjectKey(project)).ticks;
+  if (std::none_of(ticks.begin(), ticks.end(),
+                   [watermark](const AnnouncedTick& tick) { return tick.watermark == watermark; }))
     return;
   ProjectState& state = projects_.Mutable(ProjectKey(project));
   ++state.passed[source];

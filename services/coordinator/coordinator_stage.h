@@ -1,5 +1,5 @@
 // COORDINATOR, one partition: relays broadcasts (catalogue, settings) to every partition in one order, sends a
-// watermark for each tick and barrier (stream/marks.h), collects the samples of all CLAIMS partitions, and
+// watermark for each tick and barrier (stream/watermarks.h), collects the samples of all CLAIMS partitions, and
 // publishes the next epoch of scales at each tick.
 //
 // A tick is sent as a watermark. Each CLAIMS partition reports the watermark after its samples. Once all
@@ -25,26 +25,26 @@
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
 #include "common/wire/control/topics.h"
+#include "common/wire/events/event_stamp.h"
 #include "common/wire/events/events.h"
-#include "common/wire/events/word.h"
 #include "services/coordinator/profiles.h"
 
 namespace cobblestone::coordinator {
 
-struct MarkedTick {
-  std::uint64_t mark = 0;
+struct AnnouncedTick {
+  std::uint64_t watermark = 0;
   double time = 0;  // UNIX s
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.mark, s.time);
+    f(s.watermark, s.time);
   }
 };
 
 struct ProjectState {
   credit::Catalogue catalogue;
   credit::ScaleState scales;
-  std::vector<MarkedTick> ticks;  // not yet applied, ascending
+  std::vector<AnnouncedTick> ticks;  // not yet applied, ascending
   double last_tick = 0;
   std::uint64_t applied = 0;          // ticks applied so far
   std::vector<std::uint64_t> passed;  // by CLAIMS partition: count of ticks passed
@@ -52,11 +52,11 @@ struct ProjectState {
   std::uint64_t sequence = 0;         // of the project's last control record
   // The identities of all applied events, by kind and subject. All are kept, because they are few and a repeat
   // of an old event must not be applied again (an app version deleted since, a policy replaced since).
-  std::map<std::string, std::vector<wire::Word>> said;
+  std::map<std::string, std::vector<wire::EventStamp>> stamps;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.catalogue, s.scales, s.ticks, s.last_tick, s.applied, s.passed, s.next_batch, s.sequence, s.said);
+    f(s.catalogue, s.scales, s.ticks, s.last_tick, s.applied, s.passed, s.next_batch, s.sequence, s.stamps);
   }
 };
 
@@ -83,12 +83,12 @@ struct AwaitedStages {
 
 // State shared by all projects. One row.
 struct RelayState {
-  std::uint64_t number = 0;  // of the last record sent to `control`
-  std::uint64_t marks = 0;   // watermarks sent so far
+  std::uint64_t number = 0;      // of the last record sent to `control`
+  std::uint64_t watermarks = 0;  // watermarks sent so far
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.number, s.marks);
+    f(s.number, s.watermarks);
   }
 };
 
@@ -121,7 +121,7 @@ class CoordinatorStage final : public stream::Stage {
   stream::Table<RelayState>& relay() { return relay_; }
   // Number of watermarks sent so far. Each watermark has a record in every partition of each topic that
   // external producers append to and other stages read.
-  [[nodiscard]] std::uint64_t marks();
+  [[nodiscard]] std::uint64_t watermarks();
 
  private:
   void OnEvent(const stream::RecordView& record, stream::Emitter& out);
@@ -130,9 +130,9 @@ class CoordinatorStage final : public stream::Stage {
   void OnName(const stream::RecordView& record, const wire::EventHead& head, wire::ProjectName told,
               stream::Emitter& out);
   void OnTick(ProjectId project, double time, stream::Emitter& out);
-  void EmitMark(wire::Mark mark, stream::Emitter& out);
+  void EmitWatermark(wire::Watermark watermark, stream::Emitter& out);
   void OnSamples(const stream::RecordView& record, stream::Emitter& out);
-  void ApplyTicks(ProjectId project, std::uint32_t source, std::uint64_t mark, stream::Emitter& out);
+  void ApplyTicks(ProjectId project, std::uint32_t source, std::uint64_t watermark, stream::Emitter& out);
   void DropSamples(ProjectId project);
   void PublishEpoch(ProjectId project, ProjectState& state, stream::Emitter& out);
   // Allocates the number of the next record of `control`.

@@ -11,14 +11,14 @@ namespace cobblestone::coordinator {
 // The project's name and URL from ProjectName events, keyed by project. The name takes precedence over the name
 // in the settings.
 struct ProjectNameRow {
-  wire::Word name_word;  // the newest event that set the name
+  wire::EventStamp name_stamp;  // the newest event that set the name
   std::string name;
-  wire::Word url_word;  // the newest event that set the URL
+  wire::EventStamp url_stamp;  // the newest event that set the URL
   std::string url;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.name_word, s.name, s.url_word, s.url);
+    f(s.name_stamp, s.name, s.url_stamp, s.url);
   }
 };
 

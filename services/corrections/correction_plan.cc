@@ -10,8 +10,8 @@
 #include "common/credit/policies/worth_if_valid.h"
 #include "common/stream/hash128.h"
 #include "common/wire/control/control_codec.h"
-#include "common/wire/control/mark_codec.h"
 #include "common/wire/control/topics.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/ledger/account_codec.h"
 #include "common/wire/ledger/refused_codec.h"
@@ -88,7 +88,7 @@ bool CorrectionReader::TakeControl(std::string_view record) {
   return wire::ApplyControl(control, view_).ok();
 }
 
-bool CorrectionReader::Meant(const wire::GrantHead& head, const wire::Grant& whole) const {
+bool CorrectionReader::IsRequested(const wire::GrantHead& head, const wire::Grant& whole) const {
   const auto id = static_cast<std::uint64_t>(request_.id);
   switch (request_.target) {
     case TargetKind::kResult: return head.result.value == id;
@@ -133,19 +133,19 @@ bool CorrectionReader::TakeMerge(std::string_view bytes) {
 }
 
 // The host that `host` has become, if any. `asked`: hosts visited on the way, each once.
-std::optional<HostId> CorrectionReader::HeirOf(HostId host, std::set<HostId>& asked) const {
+std::optional<HostId> CorrectionReader::MergeTargetOf(HostId host, std::set<HostId>& asked) const {
   const auto merge = merges_.find(host);
   if (merge == merges_.end() || !asked.insert(host).second) return std::nullopt;
-  std::optional<HostId> heir = merge->second.into;
-  while (heir && !owned_.contains({*heir, merge->second.user})) heir = HeirOf(*heir, asked);
-  return heir == host ? std::nullopt : heir;
+  std::optional<HostId> target = merge->second.into;
+  while (target && !owned_.contains({*target, merge->second.user})) target = MergeTargetOf(*target, asked);
+  return target == host ? std::nullopt : target;
 }
 
 // The host was merged into the requested host.
 bool CorrectionReader::Joined(HostId host) const {
   std::set<HostId> asked;
-  for (auto heir = HeirOf(host, asked); heir; heir = HeirOf(*heir, asked))
-    if (heir->value == static_cast<std::uint64_t>(request_.id)) return true;
+  for (auto target = MergeTargetOf(host, asked); target; target = MergeTargetOf(*target, asked))
+    if (target->value == static_cast<std::uint64_t>(request_.id)) return true;
   return false;
 }
 
@@ -156,9 +156,9 @@ bool CorrectionReader::Select(std::string_view record) {
   const bool award = wire::IsAward(grant.head.kind) && !request_.judged_invalid;
   if (!(award || invalid) || grant.head.project != request_.project) return true;
   const bool by_head = request_.target == TargetKind::kResult || request_.target == TargetKind::kHost;
-  if (by_head && !Meant(grant.head, grant)) return true;
+  if (by_head && !IsRequested(grant.head, grant)) return true;
   if (!wire::DecodeGrant(record, &grant)) return false;
-  if (!Meant(grant.head, grant)) return true;
+  if (!IsRequested(grant.head, grant)) return true;
   asked_.insert(grant.head.result.value);
   if ((request_.policy_version != 0 || invalid) && grant.claim)
     asked_workunits_.insert(grant.claim->workunit.value);
@@ -233,8 +233,8 @@ bool CorrectionReader::TakeUnpaid(std::string_view bytes) {
   if (grant.partial->refusal != wire::RefusalReason::kUnknown) return true;
   LedgerResult& result = results_[grant.head.result.value];
   const bool late = (grant.head.flags & credit::kGrantLate) != 0;
-  double& mark = result.unpaid[{grant.partial->variety, grant.partial->repriced, late}];
-  mark = std::max(mark, grant.partial->mark_after);
+  double& high_water_mark = result.unpaid[{grant.partial->variety, grant.partial->repriced, late}];
+  high_water_mark = std::max(high_water_mark, grant.partial->mark_after);
   const auto& sent = grant.partial->sent_price ? grant.partial->sent_price : grant.partial->price;
   if (!sent) return true;
   const std::size_t variety = result.PlaceOf(grant.partial->variety, *sent);
@@ -243,7 +243,7 @@ bool CorrectionReader::TakeUnpaid(std::string_view bytes) {
   const auto records = result.owners.find(owner);
   result.covered.push_back({.owner = owner,
                             .variety = variety,
-                            .mark = grant.partial->mark_after,
+                            .high_water_mark = grant.partial->mark_after,
                             .at = records == result.owners.end() ? 0 : records->second.size()});
   return true;
 }
@@ -253,7 +253,7 @@ bool CorrectionReader::TakePartial(const wire::PartialGrant& partial, LedgerResu
   result.workunit = partial.workunit;
   result.version = partial.version;
   record.mark_before = partial.mark_before;
-  record.mark = partial.mark_after;
+  record.high_water_mark = partial.mark_after;
   record.paid_before = partial.paid_before;
   record.repriced = partial.repriced;
   const auto& sent = partial.sent_price ? partial.sent_price : partial.price;
@@ -391,12 +391,12 @@ void CorrectionReader::PlanResult(ResultId id, const LedgerResult& result, Corre
     return;
   }
   if (result.Runs()) return PlanRunning(id, result, plan);
-  BroughtAnew anew = BringAnew(result, replicas_, view(), request_.policy_version);
-  if (!anew.problem.empty()) return problem(std::move(anew.problem));
+  RepricedCredit repriced = RepriceResult(result, replicas_, view(), request_.policy_version);
+  if (!repriced.problem.empty()) return problem(std::move(repriced.problem));
   for (const auto& [owner, records] : result.owners) {
     const std::vector<TeamShare> shares = SharesOf(result, owner);
     if (shares.empty()) continue;
-    const std::vector<credit::MicroTotal> each = Spread(shares, anew.brought[owner]);
+    const std::vector<credit::MicroTotal> each = Spread(shares, repriced.brought[owner]);
     bool changes = false;
     for (std::size_t i = 0; i < shares.size(); ++i) {
       const auto after = static_cast<credit::MicroCredit>(each[i] + shares[i].taken);
@@ -478,7 +478,7 @@ std::string CorrectionReader::CannotReinstate(const LedgerResult& result) {
 
 std::optional<credit::MicroCredit> CorrectionReader::NamedWorth(const wire::Grant& invalid,
                                                                 std::string* problem) {
-  if (credit::TellsWorth(*invalid.claim)) {
+  if (credit::StatesWorth(*invalid.claim)) {
     *problem = "the price of the result is out of range";
     return std::nullopt;
   }
@@ -554,13 +554,13 @@ void CorrectionReader::PlanRunning(ResultId id, const LedgerResult& result, Corr
     plan.unchanged += 1;
     return;
   }
-  RunningAnew anew = PriceRunning(result, view(), request_.policy_version);
-  if (!anew.problem.empty()) return problem("the job is still running: " + anew.problem);
-  wire::JobRepricing repricing{.host = anew.shares.front().owner.host,
+  RepricedRunning repriced = RepriceRunning(result, view(), request_.policy_version);
+  if (!repriced.problem.empty()) return problem("the job is still running: " + repriced.problem);
+  wire::JobRepricing repricing{.host = repriced.shares.front().owner.host,
                                .result = id,
                                .reason = request_.reason,
                                .policy_version = request_.policy_version};
-  for (const RunningShareAnew& share : anew.shares)
+  for (const RepricedRunningShare& share : repriced.shares)
     repricing.shares.push_back({.entry = share.now.entry,
                                 .paid_micro = static_cast<credit::MicroCredit>(share.now.sums.paid),
                                 .taken_micro = static_cast<credit::MicroCredit>(share.now.sums.taken),
@@ -569,7 +569,7 @@ void CorrectionReader::PlanRunning(ResultId id, const LedgerResult& result, Corr
   const std::uint64_t event_id = EventIdOf(request_.project, repricing, result.Repriced());
   const wire::Event event{.head = {.id = event_id, .project = request_.project, .time = TimeOfEvents()},
                           .body = std::move(repricing)};
-  for (const RunningShareAnew& share : anew.shares)
+  for (const RepricedRunningShare& share : repriced.shares)
     Push(event, id, share.now.entry, share.paid - share.taken, plan);
 }
 
@@ -591,18 +591,18 @@ std::string CorrectionReader::WrongPrice(const LedgerResult& result, const Resul
   std::string wrong;
   own.resize(at);
   for (;;) {
-    BroughtAnew anew = BringAnew(then, replicas_, view(), priced.policy_version);
+    RepricedCredit repriced = RepriceResult(then, replicas_, view(), priced.policy_version);
     const std::vector<TeamShare> shares = SharesOf(then, owner);
-    const std::vector<credit::MicroTotal> each = Spread(shares, anew.brought[owner]);
+    const std::vector<credit::MicroTotal> each = Spread(shares, repriced.brought[owner]);
     credit::MicroTotal expected = 0;
     for (std::size_t i = 0; i < shares.size(); ++i)
       if (shares[i].entry.team == priced.team) expected = each[i] + shares[i].taken;
-    if (anew.problem.empty() && expected == after) return {};
+    if (repriced.problem.empty() && expected == after) return {};
     if (wrong.empty())
       wrong = "gives " + std::to_string(static_cast<long long>(after)) + " micro-credits" + by +
-              (anew.problem.empty()
+              (repriced.problem.empty()
                    ? ", but that version gives " + std::to_string(static_cast<long long>(expected))
-                   : ", but that version gives no price: " + anew.problem);
+                   : ", but that version gives no price: " + repriced.problem);
     // The last record may be newer than the operator's plan.
     const auto covered =
         std::find_if(then.covered.rbegin(), then.covered.rend(),
@@ -641,12 +641,14 @@ std::string CorrectionReader::WrongRunningPrice(const LedgerResult& result, cons
       one.waited = false;
     }
   }
-  const RunningAnew anew = PriceRunning(then, view(), priced.policy_version);
-  if (!anew.problem.empty()) return "prices" + by + ", but that version gives no price: " + anew.problem;
-  const auto share = std::find_if(anew.shares.begin(), anew.shares.end(), [&](const RunningShareAnew& one) {
-    return one.owner == owner && one.now.entry.team == priced.team;
-  });
-  if (share == anew.shares.end()) return "prices a job without payments to this owner and team";
+  const RepricedRunning repriced = RepriceRunning(then, view(), priced.policy_version);
+  if (!repriced.problem.empty())
+    return "prices" + by + ", but that version gives no price: " + repriced.problem;
+  const auto share =
+      std::find_if(repriced.shares.begin(), repriced.shares.end(), [&](const RepricedRunningShare& one) {
+        return one.owner == owner && one.now.entry.team == priced.team;
+      });
+  if (share == repriced.shares.end()) return "prices a job without payments to this owner and team";
   const PaidSums& sums = share->now.sums;
   if (sums.paid - sums.taken != priced.before)
     return "is based on " + std::to_string(priced.before) + " micro-credits, but the ledger had " +

@@ -106,8 +106,8 @@ class CorrectionReader {
   [[nodiscard]] std::vector<std::string> WrongCorrections();
 
  private:
-  [[nodiscard]] bool Meant(const wire::GrantHead& head, const wire::Grant& whole) const;
-  [[nodiscard]] std::optional<HostId> HeirOf(HostId host, std::set<HostId>& asked) const;
+  [[nodiscard]] bool IsRequested(const wire::GrantHead& head, const wire::Grant& whole) const;
+  [[nodiscard]] std::optional<HostId> MergeTargetOf(HostId host, std::set<HostId>& asked) const;
   [[nodiscard]] bool Joined(HostId host) const;
   bool TakeUnpaid(std::string_view trickle);
   static bool TakePartial(const wire::PartialGrant& partial, LedgerResult& result, ResultRecord& record);

@@ -17,9 +17,9 @@ using credit::MicroCredit;
 using credit::MicroTotal;
 
 // The job's grant under the version; none: `problem` contains the reason.
-std::optional<MicroCredit> GrantAnew(const LedgerResult& result, const ReplicaGrants& replicas,
-                                     const wire::ProjectView& view, std::uint32_t version,
-                                     std::string* problem) {
+std::optional<MicroCredit> RepriceGrant(const LedgerResult& result, const ReplicaGrants& replicas,
+                                        const wire::ProjectView& view, std::uint32_t version,
+                                        std::string* problem) {
   const wire::Grant* grant = &*result.final;
   if ((grant->head.flags & credit::kGrantLate) != 0) {
     // A late result got the amount of its workunit's other results.
@@ -52,10 +52,10 @@ std::optional<MicroCredit> GrantAnew(const LedgerResult& result, const ReplicaGr
   }
   std::sort(claims.begin(), claims.end(),
             [](const auto& a, const auto& b) { return a.claim.result < b.claim.result; });
-  const credit::PricedAnew anew =
-      credit::PriceAnew(claims, grant->detail.max_granted_credit, *view.FindPolicy(result.app, version));
-  *problem = anew.problem;
-  return anew.problem.empty() ? std::optional(anew.micro) : std::nullopt;
+  const credit::Repriced repriced =
+      credit::Reprice(claims, grant->detail.max_granted_credit, *view.FindPolicy(result.app, version));
+  *problem = repriced.problem;
+  return repriced.problem.empty() ? std::optional(repriced.micro) : std::nullopt;
 }
 
 // An owner's part of a job's trickles: the worth of the spans that the owner's trickles added to the marks.
@@ -276,7 +276,7 @@ std::optional<InvalidWorth> WorthOfInvalid(const wire::Grant& invalid, const Rep
   for (const auto& [id, grant] : replicas)  // all of them got the same amount
     if (grant.claim->workunit == claim.workunit && grant.head.result != claim.result)
       return worth(grant.detail.credit, grant.head.result);
-  if (!credit::TellsWorth(claim)) return std::nullopt;
+  if (!credit::StatesWorth(claim)) return std::nullopt;
   return worth(invalid.detail.credit, ResultId());
 }
 
@@ -307,10 +307,10 @@ std::vector<MicroTotal> Spread(const std::vector<TeamShare>& shares, MicroTotal 
   return each;
 }
 
-BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
-                      const wire::ProjectView& view, std::uint32_t version) {
-  BroughtAnew anew;
-  const auto cannot = [](std::string why) { return BroughtAnew{.problem = std::move(why)}; };
+RepricedCredit RepriceResult(const LedgerResult& result, const ReplicaGrants& replicas,
+                             const wire::ProjectView& view, std::uint32_t version) {
+  RepricedCredit repriced;
+  const auto cannot = [](std::string why) { return RepricedCredit{.problem = std::move(why)}; };
   std::map<ResultOwner, Granted> granted;
   MicroTotal late = 0;
   std::ptrdiff_t paid = 0;       // owners that trickles paid before the decision
@@ -327,7 +327,7 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
   if (auto why = TakenBack(result); !why.empty()) return cannot(std::move(why));
   std::string problem;
   std::optional<MicroCredit> grant = 0;
-  if (result.final) grant = GrantAnew(result, replicas, view, version, &problem);
+  if (result.final) grant = RepriceGrant(result, replicas, view, version, &problem);
   if (!grant) return cannot(std::move(problem));
 
   TrickleWorth was;
@@ -344,8 +344,8 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
     if (then == nullptr) return cannot(kVersionUnknown);
     const credit::PolicyVersion* in_force = view.FindPolicy(result.app, result.VersionInForce());
     if (in_force == nullptr) return cannot(kVersionUnknown);
-    was = TricklesAnew(result, *then, *in_force);
-    now = TricklesAnew(result, *then, *view.FindPolicy(result.app, version));
+    was = RepriceTrickleWorth(result, *then, *in_force);
+    now = RepriceTrickleWorth(result, *then, *view.FindPolicy(result.app, version));
     for (const TrickleWorth* one : {&was, &now})
       if (!one->problem.empty()) return cannot(one->problem);
     // Late trickles pay their worth beyond the grant and the earlier trickles.
@@ -358,7 +358,7 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
     if ((now.before != was.before && (paid > 1 || taken)) || (late_now != late && paid_late > 1)) {
       if (result.owners.begin()->first.host != result.owners.rbegin()->first.host)
         return cannot("the trickles were paid to several owners of several hosts");
-      const TrickleSpans spans = SpansAnew(result, *then, *view.FindPolicy(result.app, version));
+      const TrickleSpans spans = RepriceSpans(result, *then, *view.FindPolicy(result.app, version));
       if (!spans.problem.empty()) return cannot(spans.problem);
       own = OwnOf(spans, *grant);
     }
@@ -374,11 +374,11 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
       one.reversed = static_cast<MicroCredit>(its.taken);
     }
   for (const auto& [owner, its] : granted) {
-    MicroTotal& brought = anew.brought[owner] = its.all;
+    MicroTotal& brought = repriced.brought[owner] = its.all;
     if (result.final && owner.host != result.final->head.host) continue;
     MicroTotal on_time = its.all - its.late;
     if (result.final) {
-      on_time = credit::BroughtTo(owner.user, claim, *grant);
+      on_time = credit::CreditTo(owner.user, claim, *grant);
       for (const credit::PaidPartial& one : claim.paid)
         if (one.user == owner.user) on_time -= one.reversed;
     } else if (on_time != 0 && !own.empty()) {
@@ -391,7 +391,7 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
     else
       brought = on_time + (late_now == late ? its.late : of_late.contains(owner) ? late_now : 0);
   }
-  return anew;
+  return repriced;
 }
 
 }  // namespace cobblestone

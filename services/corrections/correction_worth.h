@@ -47,8 +47,8 @@ struct ResultRecord {
   std::uint32_t policy_version = 0;  // of a repricing
   ResultId like_result;              // of a reinstatement: see wire::Undone
   std::size_t variety = 0;           // partial grant: index in LedgerResult::prices
-  double mark_before = 0;            // high-water mark of the variety; `mark`: afterwards
-  double mark = 0;
+  double mark_before = 0;            // of the variety; `high_water_mark`: afterwards
+  double high_water_mark = 0;
   credit::MicroCredit paid_before = 0;  // to all owners of the job
   bool posted = false;                  // the posting of the record was read
   // The operator ordered the correction while the job ran and before an event named the user. The
@@ -70,7 +70,7 @@ struct ResultRecord {
 struct CoveredTrickle {
   ResultOwner owner;
   std::size_t variety = 0;  // in LedgerResult::prices
-  double mark = 0;
+  double high_water_mark = 0;
   std::size_t at = 0;  // number of the owner's records before the trickle
 };
 
@@ -169,13 +169,13 @@ std::optional<InvalidWorth> WorthOfInvalid(const wire::Grant& invalid, const Rep
 inline constexpr const char* kVersionUnknown =
     "the log does not have the policy version of the original price";
 
-struct BroughtAnew {
+struct RepricedCredit {
   // All owners. Corrections after the decision are not included.
   std::map<ResultOwner, credit::MicroTotal> brought;
   std::string problem;  // the reason why the result cannot be repriced; empty: repriced
 };
 // The credit under `version`, which must exist in `view`.
-BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
-                      const wire::ProjectView& view, std::uint32_t version);
+RepricedCredit RepriceResult(const LedgerResult& result, const ReplicaGrants& replicas,
+                             const wire::ProjectView& view, std::uint32_t version);
 
 }  // namespace cobblestone

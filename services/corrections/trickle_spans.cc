@@ -15,12 +15,14 @@ using credit::MicroTotal;
 
 using Highest = std::map<std::size_t, double>;  // marks, by variety
 
-std::vector<credit::RecordedMark> MarksOf(const LedgerResult& result, const Highest& highest) {
-  std::vector<credit::RecordedMark> marks;
-  for (const auto& [variety, mark] : highest)
-    marks.push_back(
-        {.variety = result.prices[variety].first, .price = result.prices[variety].second, .mark = mark});
-  return marks;
+std::vector<credit::RecordedHighWaterMark> HighWaterMarksOf(const LedgerResult& result,
+                                                            const Highest& highest) {
+  std::vector<credit::RecordedHighWaterMark> high_water_marks;
+  for (const auto& [variety, high_water_mark] : highest)
+    high_water_marks.push_back({.variety = result.prices[variety].first,
+                                .price = result.prices[variety].second,
+                                .high_water_mark = high_water_mark});
+  return high_water_marks;
 }
 
 // Whether marks that paid nothing count. In a running job CLAIMS prices these marks too. In a job that was
@@ -30,22 +32,22 @@ bool CountsUnpaid(const LedgerResult& result) { return result.Repriced() > 0 || 
 
 Highest HighestOf(const LedgerResult& result, bool with_late) {
   Highest highest;
-  for (const auto& [message, mark] : result.unpaid) {
+  for (const auto& [message, high_water_mark] : result.unpaid) {
     const std::string& variety = std::get<0>(message);
     const bool late = std::get<2>(message);
     const auto price = std::find_if(result.prices.begin(), result.prices.end(),
                                     [&](const auto& one) { return one.first == variety; });
     if (!CountsUnpaid(result) || price == result.prices.end() || (late && !with_late)) continue;
     double& of_variety = highest[static_cast<std::size_t>(price - result.prices.begin())];
-    of_variety = std::max(of_variety, mark);
+    of_variety = std::max(of_variety, high_water_mark);
   }
   if (with_late)
     for (const CoveredTrickle& one : result.covered)
-      highest[one.variety] = std::max(highest[one.variety], one.mark);
+      highest[one.variety] = std::max(highest[one.variety], one.high_water_mark);
   for (const auto& [owner, records] : result.owners)
     for (const ResultRecord& record : records)
       if (record.partial() && (with_late || !record.late()))
-        highest[record.variety] = std::max(highest[record.variety], record.mark);
+        highest[record.variety] = std::max(highest[record.variety], record.high_water_mark);
   return highest;
 }
 
@@ -98,58 +100,60 @@ std::string NothingBetween(const std::vector<TrickleSpan>& spans) {
 
 }  // namespace
 
-TrickleWorth TricklesAnew(const LedgerResult& result, const credit::PolicyVersion& then,
-                          const credit::PolicyVersion& version) {
+TrickleWorth RepriceTrickleWorth(const LedgerResult& result, const credit::PolicyVersion& then,
+                                 const credit::PolicyVersion& version) {
   TrickleWorth worth;
   for (const auto& [with_late, to] : {std::pair{false, &worth.before}, std::pair{true, &worth.all}}) {
-    credit::PricedAnew anew =
-        credit::PriceTricklesAnew(MarksOf(result, HighestOf(result, with_late)), then, version);
-    worth.problem = std::move(anew.problem);
+    credit::Repriced repriced =
+        credit::RepriceTrickles(HighWaterMarksOf(result, HighestOf(result, with_late)), then, version);
+    worth.problem = std::move(repriced.problem);
     if (!worth.problem.empty()) break;
-    *to = anew.micro;
+    *to = repriced.micro;
   }
   return worth;
 }
 
-TrickleSpans SpansAnew(const LedgerResult& result, const credit::PolicyVersion& then,
-                       const credit::PolicyVersion& version) {
-  TrickleSpans anew;
+TrickleSpans RepriceSpans(const LedgerResult& result, const credit::PolicyVersion& then,
+                          const credit::PolicyVersion& version) {
+  TrickleSpans repriced;
   std::set<const ResultRecord*> taken;
-  anew.problem = FindTaken(result, &taken);
-  if (!anew.problem.empty()) return anew;
+  repriced.problem = FindTaken(result, &taken);
+  if (!repriced.problem.empty()) return repriced;
   for (const auto& [owner, records] : result.owners)
     for (const ResultRecord& record : records)
       if (record.partial())
-        anew.spans.push_back({.owner = owner, .record = &record, .taken = taken.contains(&record)});
+        repriced.spans.push_back({.owner = owner, .record = &record, .taken = taken.contains(&record)});
   // `paid_before` may fall when a running job is repriced.
-  std::stable_sort(anew.spans.begin(), anew.spans.end(), [](const TrickleSpan& a, const TrickleSpan& b) {
-    return std::tie(a.record->repriced, a.record->paid_before) <
-           std::tie(b.record->repriced, b.record->paid_before);
-  });
+  std::stable_sort(repriced.spans.begin(), repriced.spans.end(),
+                   [](const TrickleSpan& a, const TrickleSpan& b) {
+                     return std::tie(a.record->repriced, a.record->paid_before) <
+                            std::tie(b.record->repriced, b.record->paid_before);
+                   });
   Highest highest;
   MicroCredit total = 0;
-  for (TrickleSpan& span : anew.spans) {
+  for (TrickleSpan& span : repriced.spans) {
     // A message that paid nothing, perhaps another owner's, may have raised the mark before.
-    double& mark = highest[span.record->variety];
-    mark = std::max(mark, span.record->mark_before);
-    const auto before = credit::PriceTricklesAnew(MarksOf(result, highest), then, version);
-    mark = std::max(mark, span.record->mark);
-    const auto after = credit::PriceTricklesAnew(MarksOf(result, highest), then, version);
+    double& high_water_mark = highest[span.record->variety];
+    high_water_mark = std::max(high_water_mark, span.record->mark_before);
+    const auto before = credit::RepriceTrickles(HighWaterMarksOf(result, highest), then, version);
+    high_water_mark = std::max(high_water_mark, span.record->high_water_mark);
+    const auto after = credit::RepriceTrickles(HighWaterMarksOf(result, highest), then, version);
     if (!before.problem.empty() || before.micro != total || !after.problem.empty())
-      return {.problem = NothingBetween(anew.spans)};
+      return {.problem = NothingBetween(repriced.spans)};
     span.begin = total;
     span.end = total = after.micro;
   }
   // Such a message may also have come after the last payment.
-  const TrickleWorth worth = TricklesAnew(result, then, version);
+  const TrickleWorth worth = RepriceTrickleWorth(result, then, version);
   if (!worth.problem.empty()) return {.problem = worth.problem};
-  if (worth.all != total) return {.problem = NothingBetween(anew.spans)};
-  return anew;
+  if (worth.all != total) return {.problem = NothingBetween(repriced.spans)};
+  return repriced;
 }
 
-RunningAnew PriceRunning(const LedgerResult& result, const wire::ProjectView& view, std::uint32_t version) {
-  RunningAnew anew;
-  const auto cannot = [](std::string why) { return RunningAnew{.problem = std::move(why)}; };
+RepricedRunning RepriceRunning(const LedgerResult& result, const wire::ProjectView& view,
+                               std::uint32_t version) {
+  RepricedRunning repriced;
+  const auto cannot = [](std::string why) { return RepricedRunning{.problem = std::move(why)}; };
   for (const auto& [owner, records] : result.owners)
     for (const ResultRecord& record : records)
       if (record.while_running() && record.waited)
@@ -159,30 +163,31 @@ RunningAnew PriceRunning(const LedgerResult& result, const wire::ProjectView& vi
   const credit::PolicyVersion* then = view.FindPolicy(result.app, result.prices[0].second.rule_version);
   const credit::PolicyVersion* is = view.FindPolicy(result.app, version);
   if (then == nullptr || is == nullptr) return cannot(kVersionUnknown);
-  if (auto why = credit::CannotGoOn(*then, *is)) return cannot(*why);
+  if (auto why = credit::CannotContinue(*then, *is)) return cannot(*why);
   for (const auto& [owner, records] : result.owners)
     for (const RunningShare& share : RunningSharesOf(result, owner))
-      anew.shares.push_back({.owner = owner, .now = share});
-  if (anew.shares.empty()) return cannot("the trickles have no payments");
-  if (anew.shares.front().owner.host != anew.shares.back().owner.host)
+      repriced.shares.push_back({.owner = owner, .now = share});
+  if (repriced.shares.empty()) return cannot("the trickles have no payments");
+  if (repriced.shares.front().owner.host != repriced.shares.back().owner.host)
     return cannot("the trickles were paid to several owners of several hosts");
-  if (anew.shares.size() == 1 && anew.shares.front().now.sums.taken == 0) {
-    const TrickleWorth worth = TricklesAnew(result, *then, *is);
+  if (repriced.shares.size() == 1 && repriced.shares.front().now.sums.taken == 0) {
+    const TrickleWorth worth = RepriceTrickleWorth(result, *then, *is);
     if (!worth.problem.empty()) return cannot(worth.problem);
-    anew.shares.front().paid = worth.before;
-    return anew;
+    repriced.shares.front().paid = worth.before;
+    return repriced;
   }
-  const TrickleSpans spans = SpansAnew(result, *then, *is);
+  const TrickleSpans spans = RepriceSpans(result, *then, *is);
   if (!spans.problem.empty()) return cannot(spans.problem);
   for (const TrickleSpan& span : spans.spans) {
-    const auto share = std::find_if(anew.shares.begin(), anew.shares.end(), [&](const RunningShareAnew& one) {
-      return one.owner == span.owner && one.now.entry.team == span.record->team;
-    });
-    if (share == anew.shares.end()) return cannot("the trickles have no payments");
+    const auto share =
+        std::find_if(repriced.shares.begin(), repriced.shares.end(), [&](const RepricedRunningShare& one) {
+          return one.owner == span.owner && one.now.entry.team == span.record->team;
+        });
+    if (share == repriced.shares.end()) return cannot("the trickles have no payments");
     share->paid += span.end - span.begin;
     if (span.taken) share->taken += span.end - span.begin;
   }
-  return anew;
+  return repriced;
 }
 
 }  // namespace cobblestone

@@ -25,8 +25,8 @@ struct TrickleSpans {
 };
 
 // `then`: the version that priced the trickles at the dispatch. The spans point into `result`.
-TrickleSpans SpansAnew(const LedgerResult& result, const credit::PolicyVersion& then,
-                       const credit::PolicyVersion& version);
+TrickleSpans RepriceSpans(const LedgerResult& result, const credit::PolicyVersion& then,
+                          const credit::PolicyVersion& version);
 
 // The worth of a job's trickles: `before` counts trickles up to the decision, `all` also the later ones.
 struct TrickleWorth {
@@ -34,21 +34,22 @@ struct TrickleWorth {
   credit::MicroCredit all = 0;
   std::string problem;
 };
-TrickleWorth TricklesAnew(const LedgerResult& result, const credit::PolicyVersion& then,
-                          const credit::PolicyVersion& version);
+TrickleWorth RepriceTrickleWorth(const LedgerResult& result, const credit::PolicyVersion& then,
+                                 const credit::PolicyVersion& version);
 
 // The new share of one owner and team in a running job.
-struct RunningShareAnew {
+struct RepricedRunningShare {
   ResultOwner owner;
   RunningShare now;
   credit::MicroCredit paid = 0;   // under the version
   credit::MicroCredit taken = 0;  // the part of `paid` that operators revoked
 };
-struct RunningAnew {
-  std::vector<RunningShareAnew> shares;  // of all owners and teams that the job paid
+struct RepricedRunning {
+  std::vector<RepricedRunningShare> shares;  // of all owners and teams that the job paid
   std::string problem;
 };
 // The shares under `version`. A version that `view` does not contain is a problem in the result.
-RunningAnew PriceRunning(const LedgerResult& result, const wire::ProjectView& view, std::uint32_t version);
+RepricedRunning RepriceRunning(const LedgerResult& result, const wire::ProjectView& view,
+                               std::uint32_t version);
 
 }  // namespace cobblestone

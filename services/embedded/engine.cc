@@ -9,8 +9,8 @@
 #include "common/stream/embedded/indexed_log.h"
 #include "common/stream/embedded/lock_file.h"
 #include "common/stream/state_codec.h"
-#include "common/wire/control/mark_codec.h"
 #include "common/wire/control/topics.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/event_line.h"
 #include "common/wire/ledger/refused_codec.h"
@@ -37,7 +37,7 @@ constexpr std::string_view kBarrierRow = "barrier";
 // "lockstep" if the data directory was created with that order; otherwise absent.
 constexpr std::string_view kOrderRow = "order";
 // `order: lockstep`: Said as of the unit that contains the row.
-constexpr std::string_view kSaidRow = "said";
+constexpr std::string_view kPeriodKindRow = "said";
 // AuditOutcome.
 constexpr std::string_view kAuditRow = "audit";
 // Records that may wait on the stages' inputs before appends wait; fewer than the log's tail holds.
@@ -154,24 +154,24 @@ Status CheckOrderOf(stream::embedded::Log& log, const std::vector<stream::TopicS
         (asked ? "lockstep" : "arrival") +
         "; the order cannot be changed: restore the old value, or use another directory");
   stream::embedded::LogUnit unit;
-  unit.rows = LockstepRows(Said::kNothing);
+  unit.rows = LockstepRows(PeriodKind::kNothing);
   log.WaitDurable(log.Append(std::move(unit)));
   return Status::Ok();
 }
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> LockstepRows(Said said) {
-  return {{std::string(kOrderRow), "lockstep"}, {std::string(kSaidRow), EncodeRow(said)}};
+std::vector<std::pair<std::string, std::string>> LockstepRows(PeriodKind period_kind) {
+  return {{std::string(kOrderRow), "lockstep"}, {std::string(kPeriodKindRow), EncodeRow(period_kind)}};
 }
 
-Said SaidLast(const stream::embedded::Log& log) {
-  Said said = Said::kNothing;
-  if (const auto row = log.GetRow(kSaidRow); row.ok()) {
+PeriodKind LastPeriodKind(const stream::embedded::Log& log) {
+  PeriodKind period_kind = PeriodKind::kNothing;
+  if (const auto row = log.GetRow(kPeriodKindRow); row.ok()) {
     stream::StateReader reader(*row);
-    reader(said);
+    reader(period_kind);
   }
-  return said;
+  return period_kind;
 }
 
 std::pair<std::string, std::string> ProducerRow(const std::string& source, const ProducerState& state) {
@@ -252,9 +252,9 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
   Engine* raw = engine.get();
   options.count = [raw, slots](std::uint32_t k) {
     const StageSet& stages = raw->stages_[k];
-    if (k + 1 == slots) return stages.coordinator->marks();
-    stream::Marks& marks = stages.grants->marks();
-    return marks.passed() - (marks.begun() ? 1 : 0);  // of which the ledger has the record
+    if (k + 1 == slots) return stages.coordinator->watermarks();
+    stream::Watermarks& watermarks = stages.grants->watermarks();
+    return watermarks.passed() - (watermarks.begun() ? 1 : 0);  // of which the ledger has the record
   };
   auto runner = stream::embedded::Runner::Open(
       options, *engine->log_, slots,
@@ -292,7 +292,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
                                                            .last_of = last_of});
   const auto barrier = engine->log_->GetRow(kBarrierRow);
   engine->after_barrier_ = barrier.ok() && !barrier->empty();
-  engine->said_ = SaidLast(*engine->log_);
+  engine->period_kind_ = LastPeriodKind(*engine->log_);
   return engine;
 }
 
@@ -357,15 +357,15 @@ void Engine::LookAtClock() {
     std::lock_guard lock(append_mutex_);
     ticker_->Drop();
     look = ticker_->OnClock(options_.clock());
-    if (look.tick && (!lockstep() || EndPeriodBefore(Said::kTick, false).ok())) {
+    if (look.tick && (!lockstep() || EndPeriodBefore(PeriodKind::kTick, false).ok())) {
       UnitBuilder unit;
       unit.Add({wire::kCatalogue, 0}, EncodeTick({}, *look.tick));
       LogUnit taken = unit.Take();
       AddTickRows(ticker_->Keep(), taken);
-      if (lockstep()) Remember(Said::kTick, taken);
+      if (lockstep()) SetPeriodKind(PeriodKind::kTick, taken);
       log_->Append(std::move(taken));
       // Applies the tick now; if this fails, the runner has failed and reports it to every caller.
-      if (lockstep()) static_cast<void>(EndPeriodBefore(Said::kNothing, true));
+      if (lockstep()) static_cast<void>(EndPeriodBefore(PeriodKind::kNothing, true));
     }
   }
   if (!look.warning.empty()) options_.warn(look.warning);
@@ -440,13 +440,13 @@ std::uint64_t Engine::AppendDrained(LogUnit unit, bool barrier) {
   return ticket;
 }
 
-void Engine::Remember(Said said, LogUnit& unit) {
-  said_ = said;
-  unit.rows.emplace_back(kSaidRow, EncodeRow(said));
+void Engine::SetPeriodKind(PeriodKind period_kind, LogUnit& unit) {
+  period_kind_ = period_kind;
+  unit.rows.emplace_back(kPeriodKindRow, EncodeRow(period_kind));
 }
 
-Status Engine::EndPeriodBefore(Said next, bool asked) {
-  const bool ends = PeriodEndsBefore(said_, next, asked);
+Status Engine::EndPeriodBefore(PeriodKind next, bool asked) {
+  const bool ends = PeriodEndsBefore(period_kind_, next, asked);
   if (!started_ && (ends || StandsAlone(next) || !runner_->idle()))
     return Status::Retry("the end of a period requires running stages, but the stages have not been started");
   runner_->WaitIdle();
@@ -465,38 +465,39 @@ Result<std::uint64_t> Engine::PassBarrier(bool ends_period) {
   UnitBuilder unit;
   AddBarrier(1 + log_->End({wire::kCatalogue, 0}), ends_period, unit);
   LogUnit taken = unit.Take();
-  if (ends_period) Remember(Said::kNothing, taken);
+  if (ends_period) SetPeriodKind(PeriodKind::kNothing, taken);
   log_->Append(std::move(taken));
   runner_->WaitIdle();
   if (Status s = runner_->failure(); !s.ok()) return s;
   std::uint64_t moved = 0;
   Status read = ReadRecords(*log_, where, at, log_->End(where), [&](std::uint64_t, std::string_view record) {
-    if (wire::MarkPassed passed; wire::DecodeMarkPassed(record, &passed)) moved += passed.moved;
+    if (wire::WatermarkPassed passed; wire::DecodeWatermarkPassed(record, &passed)) moved += passed.moved;
     return true;
   });
   if (!read.ok()) return read;
   return moved;
 }
 
-Result<Said> SaidBy(const AppendBlock& block, const settings::RunSettings& settings) {
-  Said said = Said::kNothing;
+Result<PeriodKind> PeriodKindOf(const AppendBlock& block, const settings::RunSettings& settings) {
+  PeriodKind period_kind = PeriodKind::kNothing;
   std::uint64_t number = block.first_line;
   for (const SourceLine& line : block.lines) {
     ++number;
-    const Said one = SaidBy(line.envelope);
-    if (one == Said::kNothing) continue;
-    if (one == Said::kResults && !block.own_ticks && settings.ticks == settings::Ticks::kInput)
+    const PeriodKind one = PeriodKindOf(line.envelope);
+    if (one == PeriodKind::kNothing) continue;
+    if (one == PeriodKind::kResults && !block.own_ticks && settings.ticks == settings::Ticks::kInput)
       return Status::InvalidArgument("the pipeline runs with `order: lockstep`: source " + block.source +
                                      " must create its ticks itself; use `cobblestone ingest`");
     const bool alone = StandsAlone(one);
-    if ((said != Said::kNothing && (one != said || one == Said::kTick)) || (alone && !block.barrier))
+    if ((period_kind != PeriodKind::kNothing && (one != period_kind || one == PeriodKind::kTick)) ||
+        (alone && !block.barrier))
       return Status::InvalidArgument(
           "line " + std::to_string(number) + " of " + block.source +
           " must be in a block of its own kind, and a broadcast, member or tick requires a "
           "barrier: the pipeline runs with `order: lockstep`");
-    said = one;
+    period_kind = one;
   }
-  return said;
+  return period_kind;
 }
 
 Result<AppendOutcome> Engine::Append(const AppendBlock& block) {
@@ -521,12 +522,12 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
                                    std::to_string(before.lines) + ", but this block starts after line " +
                                    std::to_string(block.first_line) +
                                    "; check for another client that sends under the same name");
-  Said said = Said::kNothing;
+  PeriodKind period_kind = PeriodKind::kNothing;
   if (lockstep()) {
-    const auto told = SaidBy(block, settings_);
-    if (!told.ok()) return told.status();
-    said = *told;
-    if (Status s = EndPeriodBefore(said, block.ends_period); !s.ok()) return s;
+    const auto kind = PeriodKindOf(block, settings_);
+    if (!kind.ok()) return kind.status();
+    period_kind = *kind;
+    if (Status s = EndPeriodBefore(period_kind, block.ends_period); !s.ok()) return s;
   } else if (Status s = DrainFor(block.barrier); !s.ok()) {
     return s;
   }
@@ -572,7 +573,7 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
       return Status::InvalidArgument("line " + std::to_string(number + 1) + " of " + block.source +
                                      " is a broadcast and must be sent in its own block, with a barrier");
     }
-    // Before the event: an event after the mark must not count into the period before it.
+    // Before the event: an event after the watermark must not count into the period before it.
     if (routing && settings_.ticks == settings::Ticks::kInput && !block.barrier && !block.own_ticks) {
       const auto tick = ticker_->OnEvent(routing->project, one.envelope, now);
       if (tick) unit.Add({wire::kCatalogue, 0}, EncodeTick(routing->project, *tick));
@@ -593,7 +594,7 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
   if (block.batch_begin)
     taken.rows.emplace_back(std::string(kBatchRow) + block.source, EncodeRow(*block.batch_begin));
   AddTickRows(ticker_->Keep(), taken);
-  if (said != Said::kNothing && said != said_) Remember(said, taken);
+  if (period_kind != PeriodKind::kNothing && period_kind != period_kind_) SetPeriodKind(period_kind, taken);
   const std::uint64_t ticket = AppendDrained(std::move(taken), block.barrier);
   lock.unlock();  // other sources may append while this source waits for the disk
   if (block.barrier) log_->WaitDurable(ticket);

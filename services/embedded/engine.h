@@ -58,9 +58,9 @@ std::pair<std::string, std::string> OwnerRow(const std::string& source, const st
 // Lines 0 if the source was never used.
 ProducerState ReadProducer(const stream::embedded::Log& log, const std::string& source);
 // Rows that mark a log as one of `order: lockstep` and store the kind of events in the current period.
-std::vector<std::pair<std::string, std::string>> LockstepRows(Said said);
+std::vector<std::pair<std::string, std::string>> LockstepRows(PeriodKind period_kind);
 // kNothing in a log with another order.
-Said SaidLast(const stream::embedded::Log& log);
+PeriodKind LastPeriodKind(const stream::embedded::Log& log);
 
 // Hash chain that identifies the lines of a source that is sent again: hash' = H(hash, bytes of the line).
 stream::Hash128 ChainLine(const stream::Hash128& before, std::string_view line);
@@ -98,12 +98,12 @@ struct AppendBlock {
 // barrier. Sources generate their ticks. A last block without lines ends the period, which makes the results of
 // earlier blocks visible (services/pipeline/periods.h). Returns the kind of events in the block;
 // kInvalidArgument: the reason why the block is invalid.
-Result<Said> SaidBy(const AppendBlock& block, const settings::RunSettings& settings);
+Result<PeriodKind> PeriodKindOf(const AppendBlock& block, const settings::RunSettings& settings);
 
 struct AppendOutcome {
   ProducerState producer;
   std::uint64_t appended = 0;
-  // Lines that could not be read, or that are watermarks (`Mark`).
+  // Lines that could not be read, or that are watermarks.
   std::uint64_t refused = 0;
 };
 
@@ -181,9 +181,9 @@ class Engine {
   // the copy when it is done.
   Result<nlohmann::json> CopyForBackup();
   // Ledger sums of each account up to these places (ledger_sums.h): {"file"}, which is kept and continued by
-  // the next call. `anew`: starts from the first record.
+  // the next call. `from_start`: starts from the first record.
   Result<nlohmann::json> SumLedger(
-      const LedgerPlaces& to, bool anew,
+      const LedgerPlaces& to, bool from_start,
       const std::function<void(std::uint64_t done, std::uint64_t all)>& progress);
   // Effects of a reversal or repricing (correction_plan.h). Changes nothing, except that `order: lockstep`
   // ends the period.
@@ -225,11 +225,11 @@ class Engine {
   Status DrainFor(bool barrier);
   std::uint64_t AppendDrained(stream::embedded::LogUnit unit, bool barrier);
   // `order: lockstep`: drains all, and ends the period if the period ends before `next`.
-  Status EndPeriodBefore(Said next, bool asked);
+  Status EndPeriodBefore(PeriodKind next, bool asked);
   // Drains everything before the barrier, then the barrier. Returns the number of records that moved between
   // partitions since the previous barrier.
   Result<std::uint64_t> PassBarrier(bool ends_period);
-  void Remember(Said said, stream::embedded::LogUnit& unit);
+  void SetPeriodKind(PeriodKind period_kind, stream::embedded::LogUnit& unit);
 
   [[nodiscard]] view::QuestionsOptions AskedHow() const;
   void LookAtClockEverySecond();
@@ -260,7 +260,7 @@ class Engine {
   // by append_mutex_.
   bool after_barrier_ = false;
   // Kind of events in the current period (`order: lockstep`). Guarded by append_mutex_.
-  Said said_ = Said::kNothing;
+  PeriodKind period_kind_ = PeriodKind::kNothing;
   std::thread tick_thread_;  // `ticks: wall`
   std::mutex tick_mutex_;
   std::condition_variable tick_wake_;

@@ -67,7 +67,7 @@ void EngineMetrics::AddSlots(Families* all) const {
   all->Gauge("cobblestone_ledger_unposted_records",
              "Granted records of the ledger that are not posted to accounts yet.")
       .Add(Count(unposted));
-  auto held =
+  auto throttled =
       all->Counter("cobblestone_task_held_total",
                    "Times that a slot waited because its state on disk was too far behind its commits.");
   auto cached =
@@ -75,7 +75,7 @@ void EngineMetrics::AddSlots(Families* all) const {
   auto reads = all->Counter("cobblestone_task_store_reads_total", "Rows of state that were read from disk.");
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const metrics::Labels labels{{"slot", std::to_string(tasks[i].slot)}, {"role", tasks[i].role}};
-    held.Add(labels, Count(slots[i].throttled));
+    throttled.Add(labels, Count(slots[i].throttled));
     cached.Add(labels, Count(slots[i].cached_objects));
     reads.Add(labels, Count(slots[i].store_reads));
   }

@@ -66,14 +66,14 @@ Result<json> Engine::CopyForBackup() {
   return json{{"directory", std::filesystem::absolute(directory, error).string()}};
 }
 
-Result<json> Engine::SumLedger(const LedgerPlaces& to, bool anew,
+Result<json> Engine::SumLedger(const LedgerPlaces& to, bool from_start,
                                const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
   if (to.grants.size() != pipeline_.partitions || to.postings.size() != pipeline_.partitions)
     return Status::InvalidArgument("the ledger has " + std::to_string(pipeline_.partitions) +
                                    " partitions, and each partition needs a position");
   const std::string file = settings_.data_directory + "/ledger-sums";
   const auto log_of = [this](stream::TopicIndex) { return stream::embedded::MakeIndexedLog(*log_); };
-  if (Status s = KeepLedgerSums(file, log_of, to, anew, progress); !s.ok()) return s;
+  if (Status s = KeepLedgerSums(file, log_of, to, from_start, progress); !s.ok()) return s;
   std::error_code error;
   return json{{"file", std::filesystem::absolute(file, error).string()}};
 }
@@ -83,7 +83,7 @@ Result<json> Engine::Corrections(const CorrectionRequest& request,
                                  const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
   if (lockstep() && started_) {
     const std::lock_guard lock(append_mutex_);
-    if (Status s = EndPeriodBefore(Said::kNothing, true); !s.ok()) return s;
+    if (Status s = EndPeriodBefore(PeriodKind::kNothing, true); !s.ok()) return s;
   }
   std::vector<std::uint64_t> grants(pipeline_.partitions);
   for (std::uint32_t k = 0; k < pipeline_.partitions; ++k)
@@ -126,25 +126,27 @@ Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
   const auto routing = wire::PeekRouting(*original);
   const stream::TopicPartition to = routing ? wire::RouteEvent(*routing, pipeline_.partitions)
                                             : stream::TopicPartition{wire::kCompletions, 0};
-  const Said said = SaidBy(*original);
-  const bool barrier = lockstep() ? StandsAlone(said) : to.topic == wire::kCatalogue;
+  const PeriodKind period_kind = PeriodKindOf(*original);
+  const bool barrier = lockstep() ? StandsAlone(period_kind) : to.topic == wire::kCatalogue;
   std::lock_guard lock(append_mutex_);
-  if (Status s = lockstep() ? EndPeriodBefore(said, false) : DrainFor(barrier); !s.ok()) return s;
+  if (Status s = lockstep() ? EndPeriodBefore(period_kind, false) : DrainFor(barrier); !s.ok()) return s;
   stream::embedded::LogUnit unit;
-  if (lockstep() && said != Said::kNothing) Remember(said, unit);
+  if (lockstep() && period_kind != PeriodKind::kNothing) SetPeriodKind(period_kind, unit);
   unit.outputs.push_back({.where = to, .payload = {}, .count = 1});
   stream::AppendRecord(unit.outputs.back().payload, *original);
   log_->WaitDurable(AppendDrained(std::move(unit), barrier));
   if (lockstep() && started_)
-    if (Status s = EndPeriodBefore(Said::kNothing, true); !s.ok()) return s;
+    if (Status s = EndPeriodBefore(PeriodKind::kNothing, true); !s.ok()) return s;
   if (Status s = runner_->failure(); !s.ok()) return s;
   return json{{"resubmitted", offset}};
 }
 
-// Does not wait for a slot. Marks are records but not events; a mark that a slot has counted may not be
+// Does not wait for a slot. Watermarks are records but not events; a watermark that a slot has counted may not be
 // durable yet.
 EngineCounts Engine::Counts() {
-  const auto less = [](std::uint64_t all, std::uint64_t marks) { return all - std::min(all, marks); };
+  const auto less = [](std::uint64_t all, std::uint64_t watermarks) {
+    return all - std::min(all, watermarks);
+  };
   const std::uint32_t n = pipeline_.partitions;
   std::uint64_t made = 0;
   std::uint64_t passed = 0;

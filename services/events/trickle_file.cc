@@ -36,12 +36,12 @@ std::string AsMessage(const boinc::TrickleMessageRow& row) {
 Result<TrickleFormats> TrickleFormats::Load(const std::string& path) {
   std::set<std::string> measures;
   for (const std::string_view name : boinc::TrickleFieldNames()) measures.emplace(name);
-  auto said = settings::LoadTrickleFormats(path, measures);
-  if (!said.ok()) return said.status();
+  auto loaded = settings::LoadTrickleFormats(path, measures);
+  if (!loaded.ok()) return loaded.status();
   TrickleFormats formats;
   formats.path_ = path;
-  formats.ignored_ = std::move(said->ignored);
-  for (const auto& [name, variety] : said->varieties) {
+  formats.ignored_ = std::move(loaded->ignored);
+  for (const auto& [name, variety] : loaded->varieties) {
     boinc::TrickleFormat format{.app = variety.app, .elements = {}};
     for (const auto& [element, measure] : variety.elements)
       format.elements.emplace(element, *boinc::TrickleFieldByName(measure));

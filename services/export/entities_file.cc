@@ -97,8 +97,8 @@ Status EntitiesFile::ReadBadges(const Index& index, const Columns& columns, cons
     }
     std::stable_sort(of_holder.begin(), of_holder.end(),
                      [](const BadgeHeld& a, const BadgeHeld& b) { return a.badge < b.badge; });
-    for (const BadgeHeld& held : of_holder) {
-      if (Status status = take(held); !status.ok()) return status;
+    for (const BadgeHeld& badge : of_holder) {
+      if (Status status = take(badge); !status.ok()) return status;
     }
   }
   return Status::Ok();

@@ -268,10 +268,10 @@ class Exporter {
     OutputSet outputs(place_, GzipOf(name), name, FileHead(name + "s"), FileTail(name + "s"));
     Status status = outputs.Begin();
     if (!status.ok()) return status;
-    status = scan([&](const BadgeHeld& held) {
+    status = scan([&](const BadgeHeld& badge) {
       record_.clear();
-      AppendBadgeHeld(held, table, &record_);
-      return outputs.Put({.first = held.holder, .second = held.badge}, record_, record_, 1);
+      AppendBadgeHeld(badge, table, &record_);
+      return outputs.Put({.first = badge.holder, .second = badge.badge}, record_, record_, 1);
     });
     return status.ok() ? outputs.Finish(&manifest_) : status;
   }

@@ -172,12 +172,12 @@ void AppendHost(const Host& host, HostView view, const Settings& settings, std::
   *out += "</host>\n";
 }
 
-void AppendBadgeHeld(const BadgeHeld& held, const std::string& table, std::string* out) {
+void AppendBadgeHeld(const BadgeHeld& badge, const std::string& table, std::string* out) {
   *out += " <badge_" + table + ">\n";
   Elements elements(4, out);
-  elements.Id(table + "_id", held.holder);
-  elements.Id("badge_id", held.badge);
-  elements.Rounded("create_time", held.create_time);
+  elements.Id(table + "_id", badge.holder);
+  elements.Id("badge_id", badge.badge);
+  elements.Rounded("create_time", badge.create_time);
   *out += " </badge_" + table + ">\n";
 }
 

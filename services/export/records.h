@@ -32,7 +32,7 @@ struct HostView {
 void AppendHost(const Host& host, HostView view, const Settings& settings, std::string* out);
 
 // `table`: "user" or "team".
-void AppendBadgeHeld(const BadgeHeld& held, const std::string& table, std::string* out);
+void AppendBadgeHeld(const BadgeHeld& badge, const std::string& table, std::string* out);
 // A record of the files by app. `credit`: all rows of this user or team.
 void AppendWork(const std::string& table, std::int64_t id, const std::vector<AppCredit>& credit,
                 const std::vector<Subproject>& subprojects, const Settings& settings, std::string* out);

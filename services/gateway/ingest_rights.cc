@@ -77,7 +77,7 @@ EventGroup GroupOf(wire::EventKind kind) {
     case EventKind::kHeldResult:
     case EventKind::kHandedEvent:
     case EventKind::kDecidedResult:
-    case EventKind::kMark: return EventGroup::kInternal;
+    case EventKind::kWatermark: return EventGroup::kInternal;
     case EventKind::kNone: return EventGroup::kUnknown;
   }
   return EventGroup::kUnknown;  // unnamed number

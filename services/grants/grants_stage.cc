@@ -12,7 +12,7 @@
 #include "common/credit/accounts/account.h"
 #include "common/credit/policies/policy.h"
 #include "common/credit/trickles/partial_settlement.h"
-#include "common/wire/control/mark_codec.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/ledger/claim_codec.h"
 #include "common/wire/ledger/grant_codec.h"
@@ -28,8 +28,8 @@ using stream::RecordView;
 
 namespace {
 
-// Tables of the calendar and of marks.
-enum TableId : std::uint8_t { kDaysTable = 19, kChunksTable = 20, kMarkTable = 21 };
+// Tables of the calendar and of watermarks.
+enum TableId : std::uint8_t { kDaysTable = 19, kChunksTable = 20, kWatermarkTable = 21 };
 
 // Blocks examined with each tick, and with each commit while an ended day is left: a stall of a few
 // milliseconds at most, and more blocks per second than can be decided.
@@ -90,7 +90,7 @@ ResultId ForEachResult(const std::string& granted, Visit visit) {
 
 std::uint32_t LastLook(const OpenWorkunit& open) {
   std::uint32_t last = 0;
-  for (const HeldClaim& claim : open.claims) last = std::max(last, claim.pass);
+  for (const WaitingClaim& claim : open.claims) last = std::max(last, claim.pass);
   return last;
 }
 
@@ -113,7 +113,7 @@ wire::PaidJob PaidJobOf(const credit::Claim& claim, double time, std::uint64_t l
 }
 
 // 0: it has no grant.
-credit::MicroCredit GotBy(ResultId result, const Decided& decided) {
+credit::MicroCredit GrantedTo(ResultId result, const Decided& decided) {
   bool granted = false;
   ForEachResult(decided.granted, [&](ResultId one) { granted = granted || one == result; });
   return granted ? decided.credit_micro : 0;
@@ -134,18 +134,18 @@ GrantsStage::GrantsStage(const GrantsOptions& options, stream::TableHost& tables
       open_(tables, kOpenTable, false),
       decided_(tables, kDecidedTable, false),
       projects_(tables, kProjectsTable, true),
-      sorted_(tables, kSortedTable, true),
+      buffered_(tables, kBufferedTable, true),
       moved_(tables, kMovedTable, true),
       changed_windows_(tables, kChangedWindowsTable, true),
       calendar_(tables, kDaysTable, kChunksTable),
-      marks_(tables, kMarkTable, options.partitions, 0),
+      watermarks_(tables, kWatermarkTable, options.partitions, 0),
       budget_(options.rows_per_commit) {
   open_.MarkWaiting("workunits");
 }
 
 std::vector<stream::TableBase*> GrantsStage::tables() {
-  std::vector<stream::TableBase*> all = {&open_,  &decided_,         &projects_,    &sorted_,
-                                         &moved_, &changed_windows_, marks_.table()};
+  std::vector<stream::TableBase*> all = {&open_,  &decided_,         &projects_,         &buffered_,
+                                         &moved_, &changed_windows_, watermarks_.table()};
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
   return all;
 }
@@ -154,9 +154,9 @@ Status GrantsStage::Opened() {
   projects_.ForEach([this](const Key& key, const wire::ProjectView& view) {
     calendar_.SetToday(key.project, DayOf(view.time));
   });
-  marks_.Opened();
-  sorted_count_ = 0;
-  sorted_.ForEach([this](const Key&, const SortedClaim&) { ++sorted_count_; });
+  watermarks_.Opened();
+  buffered_count_ = 0;
+  buffered_.ForEach([this](const Key&, const BufferedClaim&) { ++buffered_count_; });
   return Status::Ok();
 }
 
@@ -167,7 +167,7 @@ void GrantsStage::Finish(Emitter& out) {
   for (const Key& key : changed)
     if (!budget_.spent() && Expire(ProjectId(key.project), projects_.Need(key).time, out))
       changed_windows_.Erase(key);
-  if (marks_.begun() && !budget_.spent()) PassMarks(out);
+  if (watermarks_.begun() && !budget_.spent()) PassWatermarks(out);
   budget_.Renew();
   if (calendar_.behind()) Forget(kForgetAtCommit);
 }
@@ -176,18 +176,18 @@ void GrantsStage::Process(std::size_t input, const RecordView& record, Emitter& 
   if (input == kControl) return OnControl(record, out);
   if (wire::IsPassedClaim(record.value)) [[unlikely]]
     return OnPassed(record, out);
-  if (options_.sorted) return Sort(record, out);
-  Take(record, out);
+  if (options_.lockstep) return Buffer(record, out);
+  ProcessClaim(record, out);
 }
 
-void GrantsStage::Take(const RecordView& record, Emitter& out) {
+void GrantsStage::ProcessClaim(const RecordView& record, Emitter& out) {
   if (wire::IsLateTrickle(record.value)) [[unlikely]]
     return OnLateTrickle(record, out);
   OnClaim(record, out);
 }
 
-void GrantsStage::Sort(const RecordView& record, Emitter& out) {
-  SortedClaim row{
+void GrantsStage::Buffer(const RecordView& record, Emitter& out) {
+  BufferedClaim row{
       .offset = record.offset, .append_time = record.append_time, .bytes = std::string(record.value)};
   if (wire::IsLateTrickle(record.value)) {
     wire::Grant grant;
@@ -203,37 +203,39 @@ void GrantsStage::Sort(const RecordView& record, Emitter& out) {
   } else {
     return out.Fail(Status::Corrupted("a claim cannot be decoded"));
   }
-  sorted_.Mutable({.project = 0, .id = sorted_count_++, .sub = 0}) = std::move(row);
+  buffered_.Mutable({.project = 0, .id = buffered_count_++, .sub = 0}) = std::move(row);
 }
 
-// Processes exactly the claims that arrived before a mark: no record follows a mark before the mark has passed.
-void GrantsStage::TakeSorted(Emitter& out) {
-  if (sorted_count_ == 0) return;
-  std::vector<std::pair<std::uint64_t, const SortedClaim*>> all;
-  sorted_.ForEach([&](const Key& key, const SortedClaim& one) { all.emplace_back(key.id, &one); });
+// Processes exactly the claims that arrived before a watermark: no record follows a watermark before the
+// watermark has passed.
+void GrantsStage::ProcessBuffered(Emitter& out) {
+  if (buffered_count_ == 0) return;
+  std::vector<std::pair<std::uint64_t, const BufferedClaim*>> all;
+  buffered_.ForEach([&](const Key& key, const BufferedClaim& one) { all.emplace_back(key.id, &one); });
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
     return std::tie(a.second->line, a.second->result, a.second->host, a.second->bytes) <
            std::tie(b.second->line, b.second->result, b.second->host, b.second->bytes);
   });
   for (const auto& [number, one] : all)
-    Take({.where = {wire::kClaims, options_.partition},
-          .offset = one->offset,
-          .append_time = one->append_time,
-          .line = 0,
-          .value = one->bytes},
-         out);
-  for (const auto& [number, one] : all) sorted_.Erase({.project = 0, .id = number, .sub = 0});
-  sorted_count_ = 0;
+    ProcessClaim({.where = {wire::kClaims, options_.partition},
+                  .offset = one->offset,
+                  .append_time = one->append_time,
+                  .line = 0,
+                  .value = one->bytes},
+                 out);
+  for (const auto& [number, one] : all) buffered_.Erase({.project = 0, .id = number, .sub = 0});
+  buffered_count_ = 0;
 }
 
 void GrantsStage::OnControl(const RecordView& record, Emitter& out) {
   wire::ControlView control;
   if (!wire::DecodeControl(record.value, &control))
     return out.Fail(Status::Corrupted("a control record cannot be decoded"));
-  const bool is_mark = control.kind == wire::ControlKind::kMark;
-  if (Status s = marks_.OnControl(control.head.number, is_mark ? &control.mark : nullptr); !s.ok())
+  const bool is_watermark = control.kind == wire::ControlKind::kWatermark;
+  if (Status s = watermarks_.OnControl(control.head.number, is_watermark ? &control.watermark : nullptr);
+      !s.ok())
     return out.Fail(std::move(s));
-  if (is_mark) return PassMarks(out);
+  if (is_watermark) return PassWatermarks(out);
   const ProjectId project = control.head.project;
   wire::ProjectView& view = projects_.Mutable(ProjectKey(project));
   if (Status s = wire::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
@@ -248,31 +250,31 @@ void GrantsStage::OnPassed(const RecordView& record, Emitter& out) {
   wire::Passed passed;
   if (!wire::DecodePassed(wire::PassedIn::kClaim, record.value, &passed))
     return out.Fail(Status::Corrupted("a non-claim record of claims cannot be decoded"));
-  if (Status s = marks_.OnSource(passed); !s.ok()) return out.Fail(std::move(s));
+  if (Status s = watermarks_.OnSource(passed); !s.ok()) return out.Fail(std::move(s));
   if (passed.moved > 0) moved_.Mutable({}).records += passed.moved;
-  PassMarks(out);
+  PassWatermarks(out);
 }
 
-// The claims before the mark have arrived from every partition: its time has now passed.
-void GrantsStage::PassMarks(Emitter& out) {
-  while (const auto mark = marks_.Begin()) {
-    TakeSorted(out);
-    const auto projects = wire::MovedBy(*mark, projects_);
+// The claims before the watermark have arrived from every partition: its time has now passed.
+void GrantsStage::PassWatermarks(Emitter& out) {
+  while (const auto watermark = watermarks_.Begin()) {
+    ProcessBuffered(out);
+    const auto projects = wire::MovedBy(*watermark, projects_);
     for (const std::uint32_t project : projects) {
-      wire::MoveTime(mark->time, projects_.Mutable(ProjectKey(ProjectId(project))));
-      if (!Expire(ProjectId(project), mark->time, out)) return;
+      wire::MoveTime(watermark->time, projects_.Mutable(ProjectKey(ProjectId(project))));
+      if (!Expire(ProjectId(project), watermark->time, out)) return;
     }
     for (const std::uint32_t project : projects) {
-      calendar_.SetToday(project, DayOf(mark->time));
+      calendar_.SetToday(project, DayOf(watermark->time));
       Forget(kForgetAtTick);
     }
-    stream::Passed passed{.source = options_.partition, .mark = mark->number};
-    if (options_.sorted && mark->barrier != 0) std::swap(passed.moved, moved_.Mutable({}).records);
+    stream::Passed passed{.source = options_.partition, .watermark = watermark->number};
+    if (options_.lockstep && watermark->barrier != 0) std::swap(passed.moved, moved_.Mutable({}).records);
     bytes_.clear();
     wire::EncodePassed(wire::PassedIn::kGrant, passed, &bytes_);
     for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(wire::kGrants, p, bytes_);
     out.Cut(wire::kGrants);  // ACCOUNTS may have to wait here
-    marks_.End();
+    watermarks_.End();
   }
 }
 
@@ -361,7 +363,7 @@ void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
   if (!AddTo(open, claim, record, out)) return;
   open.since = since;
   const auto there = std::count_if(open.claims.begin(), open.claims.end(),
-                                   [&](const HeldClaim& one) { return one.pass == claim.pass; });
+                                   [&](const WaitingClaim& one) { return one.pass == claim.pass; });
   if (there >= static_cast<std::ptrdiff_t>(claim.awaited))
     Settle(key, claim.project, claim.workunit, claim.pass, out);
 }
@@ -373,16 +375,16 @@ void GrantsStage::OnLateTrickle(const RecordView& record, Emitter& out) {
     return out.Fail(Status::Corrupted("a late trickle cannot be decoded"));
   const Key key = WorkunitKey(grant.head.project, grant.partial->workunit);
   const OpenWorkunit* open = open_.Find(key);
-  if (open != nullptr && Awaits(key, *open, grant.head.result)) {
+  if (open != nullptr && AwaitsDecision(key, *open, grant.head.result)) {
     open_.Mutable(key).late_trickles.emplace_back(bytes);
     return;
   }
   const Decided* decided = FindDecided(grant.head.project, grant.partial->workunit);
-  PayLateTrickle(key, bytes, decided == nullptr ? 0 : GotBy(grant.head.result, *decided), out);
+  PayLateTrickle(key, bytes, decided == nullptr ? 0 : GrantedTo(grant.head.result, *decided), out);
 }
 
-bool GrantsStage::Awaits(const Key& key, const OpenWorkunit& open, ResultId result) const {
-  const auto is_its = [&](const HeldClaim& one) { return one.counts && one.result == result; };
+bool GrantsStage::AwaitsDecision(const Key& key, const OpenWorkunit& open, ResultId result) const {
+  const auto is_its = [&](const WaitingClaim& one) { return one.counts && one.result == result; };
   if (std::any_of(open.claims.begin(), open.claims.end(), is_its)) return true;
   credit::Claim claim;
   return std::any_of(open.late.begin(), open.late.end(), [&](const LateClaim& late) {
@@ -394,12 +396,12 @@ bool GrantsStage::Awaits(const Key& key, const OpenWorkunit& open, ResultId resu
 void GrantsStage::OnPaidBefore(const RecordView& record, Emitter& out) {
   const Key key = WorkunitKey(claim_.project, claim_.workunit);
   const OpenWorkunit* open = open_.Find(key);
-  if (open != nullptr && Awaits(key, *open, claim_.result)) {
+  if (open != nullptr && AwaitsDecision(key, *open, claim_.result)) {
     open_.Mutable(key).paid_before.emplace_back(record.value);
     return;
   }
   const Decided* decided = FindDecided(claim_.project, claim_.workunit);
-  SettleBefore(claim_, decided == nullptr ? 0 : GotBy(claim_.result, *decided), out);
+  SettleBefore(claim_, decided == nullptr ? 0 : GrantedTo(claim_.result, *decided), out);
 }
 
 // The grant is the whole worth and was paid in full, so earlier payments are reversed up to the grant; the rest
@@ -416,15 +418,15 @@ void GrantsStage::SettleBefore(const credit::Claim& paid, credit::MicroCredit gr
                       options_.partitions, out);
 }
 
-void GrantsStage::TakePaidBefore(const Key& key, const std::vector<std::string>& all, const Decided* decided,
-                                 OpenWorkunit* left, Emitter& out) {
+void GrantsStage::SettlePaidBefore(const Key& key, const std::vector<std::string>& all,
+                                   const Decided* decided, OpenWorkunit* left, Emitter& out) {
   credit::Claim paid;
   for (const std::string& one : all) {
     if (!wire::DecodeClaim(one, &paid)) open_.Damaged(key, kBadClaim);
-    if (left != nullptr && Awaits(key, *left, paid.result))
+    if (left != nullptr && AwaitsDecision(key, *left, paid.result))
       left->paid_before.push_back(one);
     else
-      SettleBefore(paid, decided == nullptr ? 0 : GotBy(paid.result, *decided), out);
+      SettleBefore(paid, decided == nullptr ? 0 : GrantedTo(paid.result, *decided), out);
   }
 }
 
@@ -457,27 +459,27 @@ void GrantsStage::PayLateTrickle(const Key& key, std::string_view bytes, credit:
 // notice without claim. False: nothing has changed.
 bool GrantsStage::AddTo(OpenWorkunit& open, const credit::Claim& claim, const RecordView& record,
                         Emitter& out) {
-  const HeldClaim held{.result = claim.result,
-                       .host = claim.host,
-                       .pass = claim.pass,
-                       .counts = Counts(claim),
-                       .offset = record.offset,
-                       .append_time = record.append_time};
+  const WaitingClaim waiting{.result = claim.result,
+                             .host = claim.host,
+                             .pass = claim.pass,
+                             .counts = Counts(claim),
+                             .offset = record.offset,
+                             .append_time = record.append_time};
   for (std::size_t i = 0; i < open.claims.size(); ++i) {
-    const HeldClaim& other = open.claims[i];
+    const WaitingClaim& other = open.claims[i];
     if (other.result != claim.result) continue;
-    if (held.counts && other.counts) {
+    if (waiting.counts && other.counts) {
       wire::Refuse(record, claim.project, wire::RefusalReason::kAlreadyDecided,
                    "host " + std::to_string(other.host.value) + " already has the claim of this result", out);
       SettleUnpaid(claim, out);
       return false;
     }
     if (other.pass != claim.pass) continue;
-    if (!held.counts) return false;
+    if (!waiting.counts) return false;
     open.Remove(i);
     break;
   }
-  open.Add(held, record.value);
+  open.Add(waiting, record.value);
   return true;
 }
 
@@ -525,11 +527,11 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
     std::erase_if(left.late_trickles, [&](const std::string& late) {
       wire::Grant grant;
       if (!wire::DecodeGrant(late, &grant)) open_.Damaged(key, kBadTrickle);
-      if (Awaits(key, left, grant.head.result)) return false;
+      if (AwaitsDecision(key, left, grant.head.result)) return false;
       PayLateTrickle(key, late, 0, out);
       return true;
     });
-    TakePaidBefore(key, std::exchange(left.paid_before, {}), nullptr, &left, out);
+    SettlePaidBefore(key, std::exchange(left.paid_before, {}), nullptr, &left, out);
     if (left.claims.empty() && left.late.empty()) open_.Erase(key);
     return;
   }
@@ -589,9 +591,9 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
   for (const std::string& late : late_trickles) {
     wire::Grant grant;
     if (!wire::DecodeGrant(late, &grant)) open_.Damaged(key, kBadTrickle);
-    PayLateTrickle(key, late, GotBy(grant.head.result, decided), out);
+    PayLateTrickle(key, late, GrantedTo(grant.head.result, decided), out);
   }
-  TakePaidBefore(key, paid_before, &decided, nullptr, out);
+  SettlePaidBefore(key, paid_before, &decided, nullptr, out);
 }
 
 void GrantsStage::GrantLate(Decided& decided, const credit::Claim& claim, const RecordView& record,
@@ -723,7 +725,7 @@ std::uint64_t GrantsStage::ExpireWorkunit(ProjectId project, const Key& key, Emi
     bytes += late.bytes.size();
   }
   for (const std::string& late : left->late_trickles) PayLateTrickle(key, late, 0, out);
-  TakePaidBefore(key, left->paid_before, nullptr, nullptr, out);
+  SettlePaidBefore(key, left->paid_before, nullptr, nullptr, out);
   return bytes;
 }
 

@@ -1,7 +1,7 @@
 // GRANTS, by workunit: collects the claims of a workunit, settles it by its app's policy, and writes one grant
 // per valid result to the ledger. Decided workunits are remembered for their window: a late result gets what
 // the others got.
-// Time: after a mark has arrived from every partition of claims, workunits expire, and the mark is written to
+// Time: after a watermark has arrived from every partition of claims, workunits expire, and the watermark is written to
 // the ledger.
 //
 // In: control, claims of one partition. Out: grants, refused.
@@ -14,9 +14,9 @@
 
 #include "common/credit/model/model.h"
 #include "common/stream/calendar.h"
-#include "common/stream/marks.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
+#include "common/stream/watermarks.h"
 #include "common/wire/control/topics.h"
 #include "services/stage/expiry.h"
 #include "services/stage/project_view.h"
@@ -24,7 +24,7 @@
 namespace cobblestone::grants {
 
 // A claim that waits for the other claims of its look at the workunit.
-struct HeldClaim {
+struct WaitingClaim {
   ResultId result;
   HostId host;
   std::uint32_t pass = 0;  // the look at the workunit that it belongs to
@@ -54,7 +54,7 @@ struct LateClaim {
 // A workunit with missing claims. Claims are stored as bytes: they go into the ledger unchanged.
 struct OpenWorkunit {
   double since = 0;  // event time of the earliest claim
-  std::vector<HeldClaim> claims;
+  std::vector<WaitingClaim> claims;
   std::string bytes;  // of `claims`, one after the other
   std::vector<LateClaim> late;
   std::vector<std::string> late_trickles;  // wait for the decision about their result (wire/claim_codec.h)
@@ -65,7 +65,7 @@ struct OpenWorkunit {
     const std::size_t begin = claim == 0 ? 0 : claims[claim - 1].end;
     return std::string_view(bytes).substr(begin, claims[claim].end - begin);
   }
-  void Add(HeldClaim claim, std::string_view claim_bytes) {
+  void Add(WaitingClaim claim, std::string_view claim_bytes) {
     bytes.append(claim_bytes);
     claim.end = bytes.size();
     claims.push_back(claim);
@@ -120,10 +120,10 @@ struct DecidedBlock {
   }
 };
 
-// `order: lockstep`: a claim that waits for the next mark, where claims are processed by (line, result, host):
+// `order: lockstep`: a claim that waits for the next watermark, where claims are processed by (line, result, host):
 // the order of two hosts that claim one result must not depend on their partitions. By number, in order of
 // arrival.
-struct SortedClaim {
+struct BufferedClaim {
   std::uint64_t line = 0;
   std::uint64_t result = 0;
   std::uint64_t host = 0;
@@ -151,7 +151,7 @@ struct MovedByClaims {
 inline constexpr stream::TableSpec<OpenWorkunit> kOpenTable{.id = 16, .version = 1};
 inline constexpr stream::TableSpec<DecidedBlock> kDecidedTable{.id = 17, .version = 1};
 inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 18, .version = 1};
-inline constexpr stream::TableSpec<SortedClaim> kSortedTable{.id = 22, .version = 1};
+inline constexpr stream::TableSpec<BufferedClaim> kBufferedTable{.id = 22, .version = 1};
 inline constexpr stream::TableSpec<MovedByClaims> kMovedTable{.id = 28, .version = 1};
 
 // A project whose windows may have changed: its workunits are still being examined for expiry.
@@ -166,7 +166,7 @@ inline constexpr stream::TableSpec<ChangedWindow> kChangedWindowsTable{.id = 78,
 struct GrantsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
-  bool sorted = false;                                       // `order: lockstep`
+  bool lockstep = false;                                     // `order: lockstep`
   std::size_t rows_per_commit = stage::CommitBudget::kRows;  // for tests
 };
 
@@ -179,27 +179,29 @@ class GrantsStage final : public stream::Stage {
 
   // A claim waits until the catalogue and scales that it was made with are here.
   [[nodiscard]] bool Ready(std::size_t input) const override {
-    return input != kClaims || marks_.caught_up();
+    return input != kClaims || watermarks_.caught_up();
   }
   void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
   void Finish(stream::Emitter& out) override;
-  [[nodiscard]] bool Unfinished() const override { return marks_.begun() || changed_windows_.rows() > 0; }
+  [[nodiscard]] bool Unfinished() const override {
+    return watermarks_.begun() || changed_windows_.rows() > 0;
+  }
   Status Opened() override;
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
   stream::Table<OpenWorkunit>& open() { return open_; }
   stream::Table<DecidedBlock>& decided() { return decided_; }
   stream::Table<wire::ProjectView>& projects() { return projects_; }
-  // Each mark that has passed has a record in every partition of the ledger.
-  stream::Marks& marks() { return marks_; }
+  // Each watermark that has passed has a record in every partition of the ledger.
+  stream::Watermarks& watermarks() { return watermarks_; }
 
  private:
   void OnControl(const stream::RecordView& record, stream::Emitter& out);
   void OnPassed(const stream::RecordView& record, stream::Emitter& out);
-  void PassMarks(stream::Emitter& out);
-  void Sort(const stream::RecordView& record, stream::Emitter& out);
-  void TakeSorted(stream::Emitter& out);
-  void Take(const stream::RecordView& record, stream::Emitter& out);
+  void PassWatermarks(stream::Emitter& out);
+  void Buffer(const stream::RecordView& record, stream::Emitter& out);
+  void ProcessBuffered(stream::Emitter& out);
+  void ProcessClaim(const stream::RecordView& record, stream::Emitter& out);
   void OnClaim(const stream::RecordView& record, stream::Emitter& out);
   bool AddTo(OpenWorkunit& open, const credit::Claim& claim, const stream::RecordView& record,
              stream::Emitter& out);
@@ -216,13 +218,13 @@ class GrantsStage final : public stream::Stage {
   void OnLateTrickle(const stream::RecordView& record, stream::Emitter& out);
   // True if the decision about the result still waits for other claims, whichever host's claim it is: a result
   // has one grant, and what its trickles bring beyond that is settled with this grant.
-  [[nodiscard]] bool Awaits(const stream::Key& key, const OpenWorkunit& open, ResultId result) const;
+  [[nodiscard]] bool AwaitsDecision(const stream::Key& key, const OpenWorkunit& open, ResultId result) const;
   // Payments for a result's trickles that its claim does not include.
   void OnPaidBefore(const stream::RecordView& record, stream::Emitter& out);
   void SettleBefore(const credit::Claim& paid, credit::MicroCredit granted, stream::Emitter& out);
   // `decided` null: the workunit gives no grant. `left`: entries that still wait are kept there.
-  void TakePaidBefore(const stream::Key& key, const std::vector<std::string>& all, const Decided* decided,
-                      OpenWorkunit* left, stream::Emitter& out);
+  void SettlePaidBefore(const stream::Key& key, const std::vector<std::string>& all, const Decided* decided,
+                        OpenWorkunit* left, stream::Emitter& out);
   // Pays a trickle that arrived after its job's end: the part of the result's worth beyond its grant.
   void PayLateTrickle(const stream::Key& key, std::string_view bytes, credit::MicroCredit granted,
                       stream::Emitter& out);
@@ -240,13 +242,13 @@ class GrantsStage final : public stream::Stage {
   stream::Table<OpenWorkunit> open_;
   stream::Table<DecidedBlock> decided_;
   stream::Table<wire::ProjectView> projects_;
-  stream::Table<SortedClaim> sorted_;
+  stream::Table<BufferedClaim> buffered_;
   stream::Table<MovedByClaims> moved_;
   stream::Table<ChangedWindow> changed_windows_;  // by project
   stream::Calendar calendar_;                     // blocks, by the day after which they may go
-  stream::Marks marks_;
-  std::uint64_t sorted_count_ =
-      0;  // derived: the number of rows of `sorted_`, which are all processed together
+  stream::Watermarks watermarks_;
+  std::uint64_t buffered_count_ =
+      0;  // derived: the number of rows of `buffered_`, which are all processed together
   std::vector<credit::Claim> claims_;        // reused
   std::vector<stream::RecordView> records_;  // of claims_; their bytes lie in open workunits
   credit::Claim claim_;                      // reused

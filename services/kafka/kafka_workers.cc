@@ -156,11 +156,11 @@ void KafkaWorkers::Start() {
   window_began_ = std::chrono::steady_clock::now();
   housekeeper_ = std::thread([this] {
     NameThread("housekeeper");
-    KeepHouse();
+    DoHousekeeping();
   });
 }
 
-void KafkaWorkers::KeepHouse() {
+void KafkaWorkers::DoHousekeeping() {
   auto next = std::chrono::steady_clock::now();
   while (!stopping_) {
     std::unique_lock lock(mutex_);
@@ -171,7 +171,7 @@ void KafkaWorkers::KeepHouse() {
     LookForHanging();
     LookAtRefusals();
     LookAtScales();
-    TellStatus();
+    PublishStatus();
     LookAtClock();
   }
 }
@@ -247,7 +247,7 @@ void KafkaWorkers::LookAtRefusals() {
 }
 
 // For `cobblestone tasks`. After a failure the next attempt is a second later.
-void KafkaWorkers::TellStatus() {
+void KafkaWorkers::PublishStatus() {
   if (status_producer_ == nullptr) {
     auto producer = clusters_.front()->NewProducer("status." + settings_.kafka.instance);
     if (!producer.ok() || !(*producer)->Init().ok()) return;

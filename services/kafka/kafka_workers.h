@@ -68,8 +68,8 @@ class KafkaWorkers {
   void Work(std::size_t thread);
   // Runs on its own thread: publishes the status of the stream threads, appends ticks, and ends the process if a
   // stream thread hangs.
-  void KeepHouse();
-  void TellStatus();
+  void DoHousekeeping();
+  void PublishStatus();
   void LookAtClock();
   void LookForHanging();
   void LookAtRefusals();

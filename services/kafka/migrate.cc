@@ -223,14 +223,14 @@ class ToEmbedded {
 
   Status CopySources() {
     std::map<std::string, client::SourceState> sources;
-    Said said = Said::kNothing;  // of the last publisher
+    PeriodKind period_kind = PeriodKind::kNothing;  // of the last publisher
     Status s = stream::kafka::ReadAll(
         *reader_, {kProducersTopic, 0}, stream::kafka::kBeginning, kPatience,
         [&](const Message& row) {
           auto state = client::DecodeSourceState(row.value());
           if (!state.ok()) return state.status();
           sources[std::string(row.key())] = *state;
-          said = static_cast<Said>(state->said);
+          period_kind = static_cast<PeriodKind>(state->period_kind);
           return Status::Ok();
         },
         nullptr, cut_.ends.at({kProducersTopic, 0}));
@@ -242,7 +242,7 @@ class ToEmbedded {
       ++counts_.sources;
     }
     if (lockstep())
-      for (auto& row : LockstepRows(said)) unit.rows.push_back(std::move(row));
+      for (auto& row : LockstepRows(period_kind)) unit.rows.push_back(std::move(row));
     log_->WaitDurable(log_->Append(std::move(unit)));
     return Status::Ok();
   }

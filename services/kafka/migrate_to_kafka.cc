@@ -247,7 +247,7 @@ class ToKafka {
 
   Status CopySources() {
     const std::string prefix = ProducerRow("", {}).first;
-    const auto said = static_cast<std::uint32_t>(SaidLast(*log_));
+    const auto period_kind = static_cast<std::uint32_t>(LastPeriodKind(*log_));
     std::vector<std::string> sources;
     if (Status s = log_->ScanRows(
             prefix,
@@ -260,7 +260,7 @@ class ToKafka {
       Status s = StatusOf(producer_->Produce(
           {kProducersTopic, 0}, source,
           client::EncodeSourceState(
-              {.events = state.lines, .hash = state.hash, .said = said, .owner = state.owner}),
+              {.events = state.lines, .hash = state.hash, .period_kind = period_kind, .owner = state.owner}),
           &ignored_));
       if (!s.ok()) return s;
     }

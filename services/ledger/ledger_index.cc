@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "common/wire/control/control_codec.h"
-#include "common/wire/control/mark_codec.h"
 #include "common/wire/control/topics.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/ledger/grant_codec.h"
 
 namespace cobblestone {

@@ -12,8 +12,8 @@
 
 #include "common/stream/hash128.h"
 #include "common/stream/state_codec.h"
-#include "common/wire/control/mark_codec.h"
 #include "common/wire/control/topics.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/ledger/account_codec.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "services/ledger/ledger_records.h"
@@ -73,7 +73,7 @@ void LedgerSums::Settle() {
 bool LedgerSums::TakeGrant(std::string_view record) {
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(record, &head)) return false;
-  if (head.kind == wire::GrantKind::kMark || head.kind == wire::GrantKind::kEstimate ||
+  if (head.kind == wire::GrantKind::kWatermark || head.kind == wire::GrantKind::kEstimate ||
       wire::IsNote(head.kind))
     return true;
   ProjectTotals& all = Of(head.project);
@@ -226,10 +226,10 @@ Status LedgerSums::Save(const std::string& path) const {
   return Status::Ok();
 }
 
-Status KeepLedgerSums(const std::string& path, const IndexedLogOf& log_of, const LedgerPlaces& to, bool anew,
-                      const LedgerSums::Progress& progress) {
+Status KeepLedgerSums(const std::string& path, const IndexedLogOf& log_of, const LedgerPlaces& to,
+                      bool from_start, const LedgerSums::Progress& progress) {
   LedgerSums sums;
-  if (!anew) {
+  if (!from_start) {
     auto kept = LedgerSums::Load(path);  // on an error, reads the whole ledger
     if (kept.ok() && GoesOnTo(kept->places().grants, to.grants) &&
         GoesOnTo(kept->places().postings, to.postings))

@@ -113,8 +113,8 @@ class LedgerSums {
 };
 
 // Brings the sums in the file `path` to exactly these places: continues from the file, or starts from the
-// beginning if the file cannot be continued (or `anew`).
-Status KeepLedgerSums(const std::string& path, const IndexedLogOf& log_of, const LedgerPlaces& to, bool anew,
-                      const LedgerSums::Progress& progress);
+// beginning if the file cannot be continued (or `from_start`).
+Status KeepLedgerSums(const std::string& path, const IndexedLogOf& log_of, const LedgerPlaces& to,
+                      bool from_start, const LedgerSums::Progress& progress);
 
 }  // namespace cobblestone

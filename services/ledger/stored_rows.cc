@@ -10,7 +10,7 @@ using stream::Key;
 class StoredRows final : public view::Rows {
  public:
   explicit StoredRows(const store::Store& store, std::shared_ptr<const store::Store> held)
-      : held_(std::move(held)), rows_(store.Snapshot()) {}
+      : snapshot_(std::move(held)), rows_(store.Snapshot()) {}
 
   Result<stream::SlotMeta> Meta() const override {
     const auto bytes = rows_->Meta();
@@ -44,7 +44,7 @@ class StoredRows final : public view::Rows {
     });
   }
 
-  const std::shared_ptr<const store::Store> held_;  // may be null
+  const std::shared_ptr<const store::Store> snapshot_;  // may be null
   const std::unique_ptr<const store::Reader> rows_;
 };
 

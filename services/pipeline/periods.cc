@@ -4,31 +4,31 @@
 
 namespace cobblestone {
 
-Said SaidBy(std::string_view envelope) {
-  if (envelope.empty()) return Said::kNothing;
+PeriodKind PeriodKindOf(std::string_view envelope) {
+  if (envelope.empty()) return PeriodKind::kNothing;
   const auto routing = wire::PeekRouting(envelope);
-  if (!routing) return Said::kResults;
-  if (wire::IsOurOwn(routing->kind)) return Said::kNothing;
+  if (!routing) return PeriodKind::kResults;
+  if (wire::IsOurOwn(routing->kind)) return PeriodKind::kNothing;
   switch (routing->kind) {
     case wire::EventKind::kTick:
-    case wire::EventKind::kBarrier: return Said::kTick;
+    case wire::EventKind::kBarrier: return PeriodKind::kTick;
     // Estimates of account managers never affect the price or owner of a result.
     case wire::EventKind::kMachineHost:
-    case wire::EventKind::kEstimatedCredit: return Said::kResults;
+    case wire::EventKind::kEstimatedCredit: return PeriodKind::kResults;
     default: break;
   }
   switch (wire::RouteEvent(*routing, 1).topic) {
-    case wire::kCatalogue: return Said::kCatalogue;
-    case wire::kHosts: return Said::kHosts;
-    case wire::kUsers: return Said::kUsers;
-    case wire::kTeams: return Said::kTeams;
-    default: return Said::kResults;
+    case wire::kCatalogue: return PeriodKind::kCatalogue;
+    case wire::kHosts: return PeriodKind::kHosts;
+    case wire::kUsers: return PeriodKind::kUsers;
+    case wire::kTeams: return PeriodKind::kTeams;
+    default: return PeriodKind::kResults;
   }
 }
 
-bool PeriodEndsBefore(Said last, Said next, bool asked) {
-  if (last == Said::kNothing) return false;
-  return asked || (next != Said::kNothing && (next != last || next == Said::kTick));
+bool PeriodEndsBefore(PeriodKind last, PeriodKind next, bool asked) {
+  if (last == PeriodKind::kNothing) return false;
+  return asked || (next != PeriodKind::kNothing && (next != last || next == PeriodKind::kTick));
 }
 
 }  // namespace cobblestone

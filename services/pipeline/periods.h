@@ -16,8 +16,9 @@
 
 namespace cobblestone {
 
-// Kind of an event, or of the last event. Frozen numbers: the kind of the last event is stored with the log.
-enum class Said : std::uint8_t {
+// The kind of an event, or of the last event, of a period. Frozen numbers: the kind of the last event is
+// stored with the log.
+enum class PeriodKind : std::uint8_t {
   // No event in this period; or not a source's event (a bad line, or an event that only the pipeline creates).
   kNothing = 0,
   kResults = 1,
@@ -29,13 +30,13 @@ enum class Said : std::uint8_t {
 };
 
 // Bytes that are not an envelope count as results, whose stage refuses them.
-Said SaidBy(std::string_view envelope);
+PeriodKind PeriodKindOf(std::string_view envelope);
 
 // An event of this kind is a period of its own: everything before it is processed before the event is sent, and the
 // event is processed before the next one is sent.
-constexpr bool StandsAlone(Said said) { return said > Said::kResults; }
+constexpr bool StandsAlone(PeriodKind period_kind) { return period_kind > PeriodKind::kResults; }
 
 // Whether the period with last event `last` ends before `next`. `asked`: the source requests it.
-bool PeriodEndsBefore(Said last, Said next, bool asked);
+bool PeriodEndsBefore(PeriodKind last, PeriodKind next, bool asked);
 
 }  // namespace cobblestone

@@ -62,7 +62,7 @@ PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
     made.stages.grants = add(std::make_unique<grants::GrantsStage>(
                                  grants::GrantsOptions{.partition = k,
                                                        .partitions = n,
-                                                       .sorted = options.lockstep,
+                                                       .lockstep = options.lockstep,
                                                        .rows_per_commit = options.rows_per_commit},
                                  *made.tables),
                              grants::GrantsStage::Inputs(k));
@@ -71,7 +71,7 @@ PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
                                    accounts::AccountsOptions{.partition = k,
                                                              .partitions = n,
                                                              .future_limit = options.future_limit,
-                                                             .sorted = options.lockstep,
+                                                             .lockstep = options.lockstep,
                                                              .rows_per_commit = options.rows_per_commit},
                                    *made.tables),
                                accounts::AccountsStage::Inputs(k));
@@ -80,7 +80,7 @@ PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
         add(std::make_unique<teams::TeamsStage>(teams::TeamsOptions{.partition = k,
                                                                     .partitions = n,
                                                                     .future_limit = options.future_limit,
-                                                                    .sorted = options.lockstep},
+                                                                    .lockstep = options.lockstep},
                                                 *made.tables),
             teams::TeamsStage::Inputs(k));
   return made;
@@ -107,7 +107,7 @@ double PeekTime(stream::TopicIndex topic, std::string_view record) {
     case wire::kControl: {
       wire::ControlView control;
       if (!wire::DecodeControl(record, &control)) return 0;
-      if (control.kind == wire::ControlKind::kMark) return control.mark.time;
+      if (control.kind == wire::ControlKind::kWatermark) return control.watermark.time;
       if (control.kind == wire::ControlKind::kEvent) return wire::PeekEventTime(control.body).value_or(0);
       wire::ProtoReader reader(control.body);  // Epoch.time
       while (const std::uint32_t tag = reader.NextTag()) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint32_t kAllProjects = 0;
 
-double MarkBefore(double time) {
+double PeriodStart(double time) {
   return std::floor(time / credit::kDefaultScalePeriod) * credit::kDefaultScalePeriod;
 }
 
@@ -68,12 +68,12 @@ std::optional<double> Ticker::OnEvent(ProjectId project, std::string_view envelo
   if (!project) return std::nullopt;
   const double time = wire::PeekEventTime(envelope).value_or(0);
   if (!(time > 0) || time > now + options_.future_limit) return std::nullopt;
-  const double mark = MarkBefore(time);
+  const double start = PeriodStart(time);
   const double last = LastOf(project);
-  if (mark <= last || !IsWellFormed(envelope)) return std::nullopt;
-  Move(project, mark);
+  if (start <= last || !IsWellFormed(envelope)) return std::nullopt;
+  Move(project, start);
   if (last == 0) return std::nullopt;
-  return mark;
+  return start;
 }
 
 void Ticker::OnTick(std::string_view envelope, double now) {
@@ -86,9 +86,9 @@ void Ticker::OnTick(std::string_view envelope, double now) {
 
 Ticker::Look Ticker::OnClock(double now) {
   const bool accept = options_.accept_jump && !std::exchange(looked_, true);
-  const double mark = MarkBefore(now);
+  const double start = PeriodStart(now);
   const double last = last_.at(kAllProjects);
-  const double jump = mark - last;
+  const double jump = start - last;
   if (last != 0 && std::abs(jump) > credit::kSecondsPerDay && !(accept && jump > 0)) {
     if (std::exchange(held_, true)) return {};
     std::string warning =
@@ -106,9 +106,9 @@ Ticker::Look Ticker::OnClock(double now) {
   Look look;
   if (std::exchange(held_, false))
     look.warning = "event time continues: this machine's clock is at " + Date(now);
-  if (mark <= last) return look;  // a repetition, or the clock was set back a little
-  Move({}, mark);
-  look.tick = mark;
+  if (start <= last) return look;  // a repetition, or the clock was set back a little
+  Move({}, start);
+  look.tick = start;
   return look;
 }
 

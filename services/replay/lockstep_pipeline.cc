@@ -5,8 +5,8 @@
 #include <tuple>
 
 #include "common/credit/policies/policy.h"
-#include "common/wire/control/mark_codec.h"
 #include "common/wire/control/topics.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/ledger/account_codec.h"
 #include "common/wire/ledger/grant_codec.h"
@@ -67,7 +67,8 @@ std::string GrantRowJson(const GrantRow& row) {
                   row.project.value, row.workunit.value, row.result.value, row.host.value, row.user.value,
                   row.team.value, row.app.value);
     return text +
-           (partial ? "\"mark\":" + JsonNumber(row.mark) + ",\"credit\":" + JsonNumber(row.credit) + ","
+           (partial ? "\"mark\":" + JsonNumber(row.high_water_mark) +
+                          ",\"credit\":" + JsonNumber(row.credit) + ","
                     : "") +
            "\"credit_micro\":" + std::to_string(row.micro) + "}";
   }
@@ -112,7 +113,7 @@ LockstepPipeline::LockstepPipeline(std::uint32_t partitions, GrantSink grants)
       if (grant.partial) {
         row.workunit = grant.partial->workunit;
         row.credit = grant.partial->credit;
-        row.mark = grant.partial->mark_after;
+        row.high_water_mark = grant.partial->mark_after;
       }
       if (grant.undone) row.workunit = grant.undone->workunit;
       period_.push_back(row);
@@ -147,18 +148,18 @@ LockstepPipeline::~LockstepPipeline() = default;
 std::uint64_t LockstepPipeline::records() const { return lockstep_->records(); }
 
 Status LockstepPipeline::Feed(std::string_view envelope, std::uint64_t line, bool barrier) {
-  const Said said = SaidBy(envelope);
-  if (PeriodEndsBefore(said_, said, barrier))
+  const PeriodKind period_kind = PeriodKindOf(envelope);
+  if (PeriodEndsBefore(period_kind_, period_kind, barrier))
     if (Status s = EndPeriod(); !s.ok()) return s;
   line_ = line;
   if (envelope.empty()) return Status::Ok();
   lockstep_->Append(wire::RouteEvent(envelope, partitions_), line, envelope);
-  if (said != Said::kNothing) said_ = said;
-  return StandsAlone(said) ? lockstep_->Drain() : Status::Ok();
+  if (period_kind != PeriodKind::kNothing) period_kind_ = period_kind;
+  return StandsAlone(period_kind) ? lockstep_->Drain() : Status::Ok();
 }
 
 Status LockstepPipeline::EndPeriod() {
-  said_ = Said::kNothing;
+  period_kind_ = PeriodKind::kNothing;
   for (const bool ends_period : {false, true}) {
     if (Status s = lockstep_->Drain(); !s.ok()) return s;
     lockstep_->Append(
@@ -171,7 +172,7 @@ Status LockstepPipeline::EndPeriod() {
 }
 
 Status LockstepPipeline::Finish() {
-  if (PeriodEndsBefore(said_, Said::kNothing, true))
+  if (PeriodEndsBefore(period_kind_, PeriodKind::kNothing, true))
     if (Status s = EndPeriod(); !s.ok()) return s;
   if (Status s = lockstep_->Drain(); !s.ok()) return s;
   return bad_;

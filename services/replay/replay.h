@@ -41,7 +41,7 @@ struct GrantRow {
   double credit = 0;  // value of the result, or of the high-water mark
   // Amount posted: `credit` minus earlier payments.
   credit::MicroCredit micro = 0;
-  double mark = 0;  // partial: high-water mark after it
+  double high_water_mark = 0;  // partial: high-water mark after it
 };
 
 // All slots of a pipeline in lockstep, fed event by event.
@@ -78,7 +78,7 @@ class LockstepPipeline {
   std::vector<GrantRow> period_;  // grants since the last barrier
   // By (project, result), since the last barrier.
   std::map<std::pair<std::uint32_t, std::uint64_t>, TeamId> teams_;
-  Said said_ = Said::kNothing;
+  PeriodKind period_kind_ = PeriodKind::kNothing;
   std::uint64_t line_ = 0;  // of the last event
   std::uint64_t barriers_ = 0;
   std::uint64_t refused_ = 0;

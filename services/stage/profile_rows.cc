@@ -7,8 +7,8 @@ namespace {
 
 template <class Member>
 auto ProfileIn(const Member& member) {
-  auto shown = member.profile.value_or(typename decltype(member.profile)::value_type{.told = 0});
-  if (member.profile) shown.told |= kHasProfile;
+  auto shown = member.profile.value_or(typename decltype(member.profile)::value_type{.present = 0});
+  if (member.profile) shown.present |= kHasProfile;
   return shown;
 }
 
@@ -16,8 +16,8 @@ auto ProfileIn(const Member& member) {
 template <class Member, class Profile, class From, class To>
 void StandIn(const Member& member, FieldMask field, const From& from, int number, To Profile::*to,
              Profile* shown) {
-  if ((member.told & field) == 0 || (shown->told & FieldBit(number)) != 0) return;
-  shown->told |= FieldBit(number);
+  if ((member.present & field) == 0 || (shown->present & FieldBit(number)) != 0) return;
+  shown->present |= FieldBit(number);
   shown->*to = static_cast<To>(from);
 }
 
@@ -48,40 +48,41 @@ TeamProfile ShownOf(const TeamMember& member) {
   return shown;
 }
 
-bool TakeFacts(const Word& word, AccountFacts facts, const stream::Key& key, stream::Table<FactsRow>& table) {
+bool TakeFacts(const EventStamp& stamp, AccountFacts facts, const stream::Key& key,
+               stream::Table<FactsRow>& table) {
   static const FactsRow kNothing;
   const FactsRow* found = table.Find(key);
   const FactsRow& before = found != nullptr ? *found : kNothing;
   bool same_id = true;
   bool any = false;
-  const auto counts = [&](bool told, const Word& earlier) {
-    if (!told) return false;
-    const Standing standing = StandingOf(word, earlier);
-    same_id = same_id && standing != Standing::kOtherContents;
-    any = any || standing == Standing::kNews;
-    return standing == Standing::kNews;
+  const auto counts = [&](bool present, const EventStamp& earlier) {
+    if (!present) return false;
+    const StampOrder standing = CompareStamps(stamp, earlier);
+    same_id = same_id && standing != StampOrder::kOtherContents;
+    any = any || standing == StampOrder::kNewer;
+    return standing == StampOrder::kNewer;
   };
-  const bool badges = counts(facts.badges.has_value(), before.badges_word);
-  const bool credit = counts(facts.credit.has_value(), before.credit_word);
-  const bool consent = counts(facts.consent.has_value(), before.consent_word);
-  const bool tombstone = counts(facts.tombstone.has_value(), before.tombstone_word);
+  const bool badges = counts(facts.badges.has_value(), before.badges_stamp);
+  const bool credit = counts(facts.credit.has_value(), before.credit_stamp);
+  const bool consent = counts(facts.consent.has_value(), before.consent_stamp);
+  const bool tombstone = counts(facts.tombstone.has_value(), before.tombstone_stamp);
   if (!same_id) return false;
   if (!any) return true;
   FactsRow& row = table.Mutable(key);
   if (badges) {
-    row.badges_word = word;
+    row.badges_stamp = stamp;
     row.badges = std::move(*facts.badges);
   }
   if (credit) {
-    row.credit_word = word;
+    row.credit_stamp = stamp;
     row.credit = std::move(*facts.credit);
   }
   if (consent) {
-    row.consent_word = word;
+    row.consent_stamp = stamp;
     row.consent = facts.consent;
   }
   if (tombstone) {
-    row.tombstone_word = word;
+    row.tombstone_stamp = stamp;
     row.tombstone = std::move(facts.tombstone);
   }
   return true;
@@ -91,31 +92,32 @@ std::int32_t DayAfter(const Tombstone& tombstone) {
   return stream::DayOf(tombstone.time + kTombstoneTime) + 1;
 }
 
-bool TakeDeletion(const Word& word, bool deleted, std::string public_id, const stream::Key& key,
+bool TakeDeletion(const EventStamp& stamp, bool deleted, std::string public_id, const stream::Key& key,
                   stream::Table<FactsRow>& table) {
   const FactsRow* before = table.Find(key);
-  const bool is_news = before == nullptr || StandingOf(word, before->tombstone_word) == Standing::kNews;
+  const bool is_news =
+      before == nullptr || CompareStamps(stamp, before->tombstone_stamp) == StampOrder::kNewer;
   if (!deleted) {
     if (before == nullptr || !before->tombstone || !is_news) return false;
     FactsRow& row = table.Mutable(key);
-    row.tombstone_word = word;
+    row.tombstone_stamp = stamp;
     row.tombstone.reset();
     return false;
   }
   const bool buries = !public_id.empty() && is_news && (before == nullptr || !before->tombstone);
   if (before == nullptr && !buries) return false;
   FactsRow& row = table.Mutable(key);
-  if (StandingOf(word, row.badges_word) == Standing::kNews) {
-    row.badges_word = word;
+  if (CompareStamps(stamp, row.badges_stamp) == StampOrder::kNewer) {
+    row.badges_stamp = stamp;
     row.badges.clear();
   }
-  if (StandingOf(word, row.consent_word) == Standing::kNews) {
-    row.consent_word = word;
+  if (CompareStamps(stamp, row.consent_stamp) == StampOrder::kNewer) {
+    row.consent_stamp = stamp;
     row.consent.reset();
   }
   if (!buries) return false;
-  row.tombstone_word = word;
-  row.tombstone = {.public_cross_project_id = std::move(public_id), .time = word.time};
+  row.tombstone_stamp = stamp;
+  row.tombstone = {.public_cross_project_id = std::move(public_id), .time = stamp.time};
   return true;
 }
 

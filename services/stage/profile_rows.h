@@ -10,55 +10,55 @@
 #include <vector>
 
 #include "common/stream/table.h"
+#include "common/wire/events/event_stamp.h"
 #include "common/wire/events/events.h"
-#include "common/wire/events/field_words.h"
+#include "common/wire/events/field_stamps.h"
 #include "common/wire/events/profiles.h"
-#include "common/wire/events/word.h"
 
 namespace cobblestone::wire {
 
 // Of a user, host or team. There is no row if no event has set a field that files show.
 template <class Profile>
 struct ProfileRow {
-  Word word;                       // the newest member event that set a profile field or deleted the account
+  EventStamp stamp;                // the newest member event that set a profile field or deleted the account
   std::optional<Profile> profile;  // none: never set, or the account was deleted since
-  Word opening;                    // the event that set the figures
+  EventStamp opening;              // the event that set the figures
   std::optional<OpeningFigures> figures;
-  FieldWords earlier;  // with `word`
-  bool plain = false;  // all values come from members' own fields: no event has had a profile
+  FieldStamps earlier;  // with `stamp`
+  bool plain = false;   // all values come from members' own fields: no event has had a profile
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.word, s.profile, s.opening, s.figures, s.earlier, s.plain);
+    f(s.stamp, s.profile, s.opening, s.figures, s.earlier, s.plain);
   }
 };
 
 // Of an account, known or not: each part with the event that set it.
 struct FactsRow {
-  Word badges_word;
+  EventStamp badges_stamp;
   std::vector<BadgeHeld> badges;
-  Word credit_word;
+  EventStamp credit_stamp;
   std::vector<AppCredit> credit;
-  Word consent_word;                     // set: the user has rows of consent
+  EventStamp consent_stamp;              // set: the user has rows of consent
   std::optional<std::uint32_t> consent;  // copies
-  Word tombstone_word;
+  EventStamp tombstone_stamp;
   std::optional<Tombstone> tombstone;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.badges_word, s.badges, s.credit_word, s.credit, s.consent_word, s.consent, s.tombstone_word,
+    f(s.badges_stamp, s.badges, s.credit_stamp, s.credit, s.consent_stamp, s.consent, s.tombstone_stamp,
       s.tombstone);
   }
 };
 
 // Of a project; with the coordinator.
 struct ProjectProfileRow {
-  Word word;
+  EventStamp stamp;
   ProjectProfile profile;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.word, s.profile);
+    f(s.stamp, s.profile);
   }
 };
 
@@ -86,17 +86,18 @@ void SetFields(FieldMask fields, const Profile& from, Profile* to) {
 // event that sets it. `gone_since`: a newer member event in force that says that the row is deleted. A deletion
 // removes the profile; the figures stay, because they are credit and not personal data.
 template <class Profile>
-void TakeProfile(const Word& word, bool deleted, const Profile& shown, bool gone_since,
+void TakeProfile(const EventStamp& stamp, bool deleted, const Profile& shown, bool gone_since,
                  const stream::Key& key, stream::Table<ProfileRow<Profile>>& table) {
   constexpr FieldMask kAll = Profile::kAllFields | kHasProfile;
-  const FieldMask told = deleted ? kAll : shown.told;
-  if (gone_since || told == 0) return;
+  const FieldMask present = deleted ? kAll : shown.present;
+  if (gone_since || present == 0) return;
   const ProfileRow<Profile>* before = table.Find(key);
-  const FieldMask news = before == nullptr ? told : NewsIn(word, told, before->word, before->earlier);
+  const FieldMask news =
+      before == nullptr ? present : NewerFields(stamp, present, before->stamp, before->earlier);
   if (news == 0) return;
   ProfileRow<Profile>& row = table.Mutable(key);
-  if (!row.word.said()) row.plain = true;
-  TellFields(word, told, kAll, &row.word, &row.earlier);
+  if (!row.stamp.is_set()) row.plain = true;
+  StampFields(stamp, present, kAll, &row.stamp, &row.earlier);
   if ((news & kHasProfile) != 0) row.plain = deleted;
   if (deleted && row.earlier.empty()) {
     row.profile.reset();
@@ -108,11 +109,11 @@ void TakeProfile(const Word& word, bool deleted, const Profile& shown, bool gone
 
 // The account's single opening was accepted.
 template <class Profile>
-void TakeFigures(const Word& word, const OpeningTotal& opening, const stream::Key& key,
+void TakeFigures(const EventStamp& stamp, const OpeningTotal& opening, const stream::Key& key,
                  stream::Table<ProfileRow<Profile>>& table) {
   if (!opening.figures) return;
   ProfileRow<Profile>& row = table.Mutable(key);
-  row.opening = word;
+  row.opening = stamp;
   row.figures = opening.figures;
 }
 
@@ -127,13 +128,14 @@ std::int32_t DayAfter(const Tombstone& tombstone);
 // Called before TakeProfile(): a member event in force says that the account is deleted or exists. Of a deleted
 // account, badges and consent are removed; the data that sites need to delete it (`public_id`, if known) is
 // kept as a tombstone, unless the project has sent a tombstone. True: there is a new tombstone.
-bool TakeDeletion(const Word& word, bool deleted, std::string public_id, const stream::Key& key,
+bool TakeDeletion(const EventStamp& stamp, bool deleted, std::string public_id, const stream::Key& key,
                   stream::Table<FactsRow>& table);
 // The day on which its tombstone is dropped; nothing: it was dropped before, or there was none.
 std::optional<std::int32_t> DropTombstone(std::int32_t today, const stream::Key& key,
                                           stream::Table<FactsRow>& table);
 
 // False: an event with this id and other contents has already set one of its parts; nothing is applied then.
-bool TakeFacts(const Word& word, AccountFacts facts, const stream::Key& key, stream::Table<FactsRow>& table);
+bool TakeFacts(const EventStamp& stamp, AccountFacts facts, const stream::Key& key,
+               stream::Table<FactsRow>& table);
 
 }  // namespace cobblestone::wire

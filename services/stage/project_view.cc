@@ -39,7 +39,7 @@ Status Apply(const ControlView& control, ProjectView& view) {
         return Status::Corrupted("a scale epoch cannot be decoded");
       return Status::Ok();
     }
-    case ControlKind::kMark:
+    case ControlKind::kWatermark:
     case ControlKind::kNone: break;
   }
   return Status::Corrupted("a control record of an unknown kind");
@@ -67,12 +67,12 @@ Status ApplyControl(const ControlView& control, ProjectView& view) {
   return applied;
 }
 
-std::vector<std::uint32_t> MovedBy(const Mark& mark, const stream::Table<ProjectView>& projects) {
+std::vector<std::uint32_t> MovedBy(const Watermark& watermark, const stream::Table<ProjectView>& projects) {
   std::vector<std::uint32_t> moved;
-  if (mark.time <= 0) return moved;  // a barrier
+  if (watermark.time <= 0) return moved;  // a barrier
   projects.ForEach([&](const stream::Key& key, const ProjectView& view) {
-    const bool named = !mark.project || mark.project.value == key.project;
-    if (named && view.since < mark.number && view.time <= mark.time) moved.push_back(key.project);
+    const bool named = !watermark.project || watermark.project.value == key.project;
+    if (named && view.since < watermark.number && view.time <= watermark.time) moved.push_back(key.project);
   });
   std::sort(moved.begin(), moved.end());
   return moved;

@@ -54,8 +54,8 @@ Status ApplyControl(const ControlView& control, ProjectView& view);
 // watermark. Time never moves back, so all stages and the coordinator agree on the time of each project at each
 // watermark. A project that is at the watermark's time already is among them, because a stage that processes a
 // watermark in several commits asks again.
-std::vector<std::uint32_t> MovedBy(const Mark& mark, const stream::Table<ProjectView>& projects);
-// The mark has passed. Horizons follow.
+std::vector<std::uint32_t> MovedBy(const Watermark& watermark, const stream::Table<ProjectView>& projects);
+// The watermark has passed. Horizons follow.
 void MoveTime(double time, ProjectView& view);
 
 }  // namespace cobblestone::wire

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "common/wire/control/control_codec.h"
-#include "common/wire/control/mark_codec.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_check.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/event_line.h"
@@ -21,7 +21,7 @@ using wire::RefusalReason;
 
 namespace {
 
-enum TableId : std::uint8_t { kMarkTable = 49 };
+enum TableId : std::uint8_t { kWatermarkTable = 49 };
 
 Key TeamKey(ProjectId project, TeamId team) { return {.project = project.value, .id = team.value, .sub = 0}; }
 
@@ -37,14 +37,14 @@ TeamsStage::TeamsStage(const TeamsOptions& options, stream::TableHost& tables)
       days_(tables, kDaysTable, false),
       profiles_(tables, kProfileTable, false),
       facts_(tables, kFactsTable, false),
-      sorted_(tables, kSortedTable, true),
+      buffered_(tables, kBufferedTable, true),
       moved_(tables, kMovedTable, true),
-      marks_(tables, kMarkTable, options.partitions, 1) {
+      watermarks_(tables, kWatermarkTable, options.partitions, 1) {
   teams_.MarkHot();
 }
 
 std::vector<stream::TableBase*> TeamsStage::tables() {
-  return {&teams_, &days_, &profiles_, &facts_, &sorted_, &moved_, marks_.table()};
+  return {&teams_, &days_, &profiles_, &facts_, &buffered_, &moved_, watermarks_.table()};
 }
 
 TeamState TeamsStage::Whole(const Key& key, TeamState team) {
@@ -53,9 +53,9 @@ TeamState TeamsStage::Whole(const Key& key, TeamState team) {
 }
 
 Status TeamsStage::Opened() {
-  marks_.Opened();
-  sorted_count_ = 0;
-  sorted_.ForEach([this](const Key&, const SortedPosting&) { ++sorted_count_; });
+  watermarks_.Opened();
+  buffered_count_ = 0;
+  buffered_.ForEach([this](const Key&, const BufferedPosting&) { ++buffered_count_; });
   return Status::Ok();
 }
 
@@ -71,10 +71,11 @@ void TeamsStage::OnControl(const RecordView& record, Emitter& out) {
   wire::ControlView control;
   if (!wire::DecodeControl(record.value, &control))
     return out.Fail(Status::Corrupted("a control record cannot be decoded"));
-  const bool is_mark = control.kind == wire::ControlKind::kMark;
-  if (Status s = marks_.OnControl(control.head.number, is_mark ? &control.mark : nullptr); !s.ok())
+  const bool is_watermark = control.kind == wire::ControlKind::kWatermark;
+  if (Status s = watermarks_.OnControl(control.head.number, is_watermark ? &control.watermark : nullptr);
+      !s.ok())
     return out.Fail(std::move(s));
-  if (is_mark) PassMarks(out);
+  if (is_watermark) PassWatermarks(out);
 }
 
 void TeamsStage::OnPosting(const RecordView& record, Emitter& out) {
@@ -83,38 +84,38 @@ void TeamsStage::OnPosting(const RecordView& record, Emitter& out) {
   wire::Posting posting;
   if (!wire::DecodePosting(record.value, &posting))
     return out.Fail(Status::Corrupted("a posting cannot be decoded"));
-  if (!options_.sorted) return Apply(posting);
-  sorted_.Mutable({.project = 0, .id = sorted_count_++, .sub = 0}) = {.time = posting.time,
-                                                                      .line = posting.line,
-                                                                      .result = posting.result.value,
-                                                                      .bytes = std::string(record.value)};
+  if (!options_.lockstep) return Apply(posting);
+  buffered_.Mutable({.project = 0, .id = buffered_count_++, .sub = 0}) = {.time = posting.time,
+                                                                          .line = posting.line,
+                                                                          .result = posting.result.value,
+                                                                          .bytes = std::string(record.value)};
 }
 
 void TeamsStage::OnPassed(const RecordView& record, Emitter& out) {
   wire::Passed passed;
   if (!wire::DecodePassed(wire::PassedIn::kPosting, record.value, &passed))
     return out.Fail(Status::Corrupted("a watermark among the postings cannot be decoded"));
-  if (Status s = marks_.OnSource(passed); !s.ok()) return out.Fail(std::move(s));
+  if (Status s = watermarks_.OnSource(passed); !s.ok()) return out.Fail(std::move(s));
   if (passed.moved > 0) moved_.Mutable({}).records += passed.moved;
-  PassMarks(out);
+  PassWatermarks(out);
 }
 
-void TeamsStage::PassMarks(Emitter& out) {
-  while (const auto mark = marks_.Next()) {
-    if (mark->ends_period) ApplyAllSorted(out);
-    wire::MarkPassed passed{
-        .number = mark->number, .barrier = mark->barrier, .partition = options_.partition};
-    if (options_.sorted && mark->barrier != 0) std::swap(passed.moved, moved_.Mutable({}).records);
+void TeamsStage::PassWatermarks(Emitter& out) {
+  while (const auto watermark = watermarks_.Next()) {
+    if (watermark->ends_period) ApplyAllBuffered(out);
+    wire::WatermarkPassed passed{
+        .number = watermark->number, .barrier = watermark->barrier, .partition = options_.partition};
+    if (options_.lockstep && watermark->barrier != 0) std::swap(passed.moved, moved_.Mutable({}).records);
     bytes_.clear();
-    wire::EncodeMarkPassed(passed, &bytes_);
+    wire::EncodeWatermarkPassed(passed, &bytes_);
     out.Emit(wire::kPassed, 0, bytes_);
   }
 }
 
-void TeamsStage::ApplyAllSorted(Emitter& out) {
-  if (sorted_count_ == 0) return;
-  std::vector<std::pair<std::uint64_t, const SortedPosting*>> all;
-  sorted_.ForEach([&](const Key& key, const SortedPosting& one) { all.emplace_back(key.id, &one); });
+void TeamsStage::ApplyAllBuffered(Emitter& out) {
+  if (buffered_count_ == 0) return;
+  std::vector<std::pair<std::uint64_t, const BufferedPosting*>> all;
+  buffered_.ForEach([&](const Key& key, const BufferedPosting& one) { all.emplace_back(key.id, &one); });
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
     return std::tie(a.second->time, a.second->line, a.second->result, a.first) <
            std::tie(b.second->time, b.second->line, b.second->result, b.first);
@@ -125,8 +126,8 @@ void TeamsStage::ApplyAllSorted(Emitter& out) {
       return out.Fail(Status::Corrupted("a posting cannot be decoded"));
     Apply(posting);
   }
-  for (const auto& [number, one] : all) sorted_.Erase({.project = 0, .id = number, .sub = 0});
-  sorted_count_ = 0;
+  for (const auto& [number, one] : all) buffered_.Erase({.project = 0, .id = number, .sub = 0});
+  buffered_count_ = 0;
 }
 
 void TeamsStage::Apply(const wire::Posting& posting) {
@@ -158,9 +159,9 @@ void TeamsStage::OnTeam(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
   if (!event.ok())
     return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
-  if (const auto* mark = std::get_if<wire::Mark>(&event->body)) {
-    marks_.OnOutside(0, mark->number);
-    return PassMarks(out);
+  if (const auto* watermark = std::get_if<wire::Watermark>(&event->body)) {
+    watermarks_.OnOutside(0, watermark->number);
+    return PassWatermarks(out);
   }
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
@@ -173,7 +174,7 @@ void TeamsStage::OnTeam(const RecordView& record, Emitter& out) {
     return OnOpening(record, event->head, *opening, out);
   if (auto* facts = std::get_if<wire::AccountFacts>(&event->body)) {
     const Key key = TeamKey(project, TeamId(facts->account));
-    if (!wire::TakeFacts(wire::WordOf(event->head, record.value), std::move(*facts), key, facts_))
+    if (!wire::TakeFacts(wire::StampOf(event->head, record.value), std::move(*facts), key, facts_))
       wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
                    "other facts of this team have this id", out);
     return;
@@ -185,29 +186,29 @@ void TeamsStage::OnTeam(const RecordView& record, Emitter& out) {
 void TeamsStage::OnMember(const RecordView& record, const wire::EventHead& head,
                           const wire::TeamMember& member, Emitter& out) {
   const Key key = TeamKey(head.project, member.team);
-  const wire::Word word = wire::WordOf(head, record.value);
+  const wire::EventStamp stamp = wire::StampOf(head, record.value);
   const wire::TeamProfile shown = wire::ShownOf(member);
   bool is_newest = true;
   bool names = (member.Sets() & wire::TeamMember::kName) != 0;
   if (const TeamState* before = teams_.Find(key)) {
-    const wire::Standing standing = wire::StandingOf(word, before->member);
-    if (standing == wire::Standing::kOtherContents)
+    const wire::StampOrder standing = wire::CompareStamps(stamp, before->member);
+    if (standing == wire::StampOrder::kOtherContents)
       return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
                           "another event of this team has this id", out);
-    if (standing == wire::Standing::kRepeat) return;
-    is_newest = standing == wire::Standing::kNews;
-    names = names && wire::StandingOf(word, before->named) == wire::Standing::kNews;
-    if (!is_newest) wire::TakeProfile(word, member.deleted, shown, before->deleted, key, profiles_);
+    if (standing == wire::StampOrder::kRepeat) return;
+    is_newest = standing == wire::StampOrder::kNewer;
+    names = names && wire::CompareStamps(stamp, before->named) == wire::StampOrder::kNewer;
+    if (!is_newest) wire::TakeProfile(stamp, member.deleted, shown, before->deleted, key, profiles_);
     if (!is_newest && !names) return;  // a newer event has set everything
   }
-  if (is_newest) wire::TakeProfile(word, member.deleted, shown, false, key, profiles_);
+  if (is_newest) wire::TakeProfile(stamp, member.deleted, shown, false, key, profiles_);
   TeamState& team = teams_.Mutable(key);
   if (is_newest) {
-    team.member = word;
+    team.member = stamp;
     team.deleted = member.deleted;
   }
   if (names) {
-    team.named = word;
+    team.named = stamp;
     team.name = member.deleted ? std::string() : member.name;
   }
 }
@@ -221,18 +222,18 @@ void TeamsStage::OnOpening(const RecordView& record, const wire::EventHead& head
     return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "the opening total is out of range",
                         out);
   const Key key = TeamKey(head.project, TeamId(opening.account));
-  const wire::Word word = wire::WordOfFacts(head, record.value);
+  const wire::EventStamp stamp = wire::StampOfFacts(head, record.value);
   const TeamState* before = teams_.Find(key);
-  if (before != nullptr && before->opening.said()) {
-    if (wire::IsRepeat(word, before->opening)) return;
+  if (before != nullptr && before->opening.is_set()) {
+    if (wire::IsRepeat(stamp, before->opening)) return;
     return wire::Refuse(record, head.project,
-                        word.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
-                                                      : RefusalReason::kAlreadyDecided,
+                        stamp.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
+                                                       : RefusalReason::kAlreadyDecided,
                         "this team already has an opening balance", out);
   }
   TeamState& team = teams_.Mutable(key);
-  team.opening = word;
-  wire::TakeFigures(word, opening, key, profiles_);
+  team.opening = stamp;
+  wire::TakeFigures(stamp, opening, key, profiles_);
   credit::Account& account = team.account;
   account.opening_micro += micro;
   account.total_micro += micro;

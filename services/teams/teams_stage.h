@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "common/credit/accounts/account.h"
-#include "common/stream/marks.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
+#include "common/stream/watermarks.h"
 #include "common/wire/control/topics.h"
-#include "common/wire/events/word.h"
+#include "common/wire/events/event_stamp.h"
 #include "common/wire/ledger/account_codec.h"
 #include "services/stage/day_rows.h"
 #include "services/teams/profiles.h"
@@ -23,13 +23,13 @@
 namespace cobblestone::teams {
 
 struct TeamState {
-  wire::Word member;   // the newest member event
-  wire::Word opening;  // the event that set the account's opening balance
+  wire::EventStamp member;   // the newest member event
+  wire::EventStamp opening;  // the event that set the account's opening balance
   bool deleted = false;
   std::string name;
   credit::Account account;
-  wire::Word named;     // the newest member event that set the name or deleted the team
-  bool listed = false;  // the team is in `changed_`; not state
+  wire::EventStamp named;  // the newest member event that set the name or deleted the team
+  bool listed = false;     // the team is in `changed_`; not state
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -37,9 +37,9 @@ struct TeamState {
   }
 };
 
-// `order: lockstep`: a posting kept until the next barrier that ends a period (Mark::ends_period). The postings
+// `order: lockstep`: a posting kept until the next barrier that ends a period (Watermark::ends_period). The postings
 // are then applied in the order (time, line, result). Key: a number in order of arrival, which decides ties.
-struct SortedPosting {
+struct BufferedPosting {
   double time = 0;
   std::uint64_t line = 0;
   std::uint64_t result = 0;
@@ -64,7 +64,7 @@ struct MovedByAccounts {
 
 // Tables of a slot, as stored (numbers are unique over all stages).
 inline constexpr stream::TableSpec<TeamState> kTeamsTable{.id = 48, .version = 1};
-inline constexpr stream::TableSpec<SortedPosting> kSortedTable{.id = 50, .version = 1};
+inline constexpr stream::TableSpec<BufferedPosting> kBufferedTable{.id = 50, .version = 1};
 inline constexpr stream::TableSpec<MovedByAccounts> kMovedTable{.id = 51, .version = 1};
 inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kDaysTable{.id = 54, .version = 1};
 
@@ -72,7 +72,7 @@ struct TeamsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
   double future_limit = 3600;  // s: most that an event's time may be after the time of its append
-  bool sorted = false;         // `order: lockstep`
+  bool lockstep = false;       // `order: lockstep`
 };
 
 class TeamsStage final : public stream::Stage {
@@ -92,8 +92,8 @@ class TeamsStage final : public stream::Stage {
   TeamState Whole(const stream::Key& key, TeamState team);
   stream::Table<TeamProfileRow>& profiles() { return profiles_; }
   stream::Table<wire::FactsRow>& facts() { return facts_; }
-  stream::Table<SortedPosting>& sorted() { return sorted_; }
-  stream::Marks& marks() { return marks_; }
+  stream::Table<BufferedPosting>& buffered() { return buffered_; }
+  stream::Watermarks& watermarks() { return watermarks_; }
 
  private:
   void OnControl(const stream::RecordView& record, stream::Emitter& out);
@@ -104,8 +104,8 @@ class TeamsStage final : public stream::Stage {
                  const wire::OpeningTotal& opening, stream::Emitter& out);
   void OnPosting(const stream::RecordView& record, stream::Emitter& out);
   void OnPassed(const stream::RecordView& record, stream::Emitter& out);
-  void PassMarks(stream::Emitter& out);
-  void ApplyAllSorted(stream::Emitter& out);
+  void PassWatermarks(stream::Emitter& out);
+  void ApplyAllBuffered(stream::Emitter& out);
   void List(const stream::Key& key, TeamState& team);
   void Apply(const wire::Posting& posting);
 
@@ -114,10 +114,10 @@ class TeamsStage final : public stream::Stage {
   wire::DayTable<credit::DaySum> days_;
   stream::Table<TeamProfileRow> profiles_;
   stream::Table<wire::FactsRow> facts_;
-  stream::Table<SortedPosting> sorted_;
+  stream::Table<BufferedPosting> buffered_;
   stream::Table<MovedByAccounts> moved_;  // one row
-  stream::Marks marks_;
-  std::uint64_t sorted_count_ = 0;  // derived: rows of `sorted_`, which are all erased together
+  stream::Watermarks watermarks_;
+  std::uint64_t buffered_count_ = 0;  // derived: rows of `buffered_`, which are all erased together
   // Teams with totals that this commit has changed, each once, in the order of their first change.
   std::vector<std::pair<stream::Key, TeamState*>> changed_;
   std::string bytes_;

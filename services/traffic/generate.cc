@@ -518,7 +518,7 @@ std::string Generator::UserEvent(std::uint64_t user, std::uint64_t team, std::ui
   member.team = TeamId(team);
   member.create_time = options_.start_time;
   member.name = "user" + std::to_string(user);
-  member.told = wire::UserMember::kTeam | wire::UserMember::kCreateTime | wire::UserMember::kName;
+  member.present = wire::UserMember::kTeam | wire::UserMember::kCreateTime | wire::UserMember::kName;
   return wire::EncodeEvent(
       {.head = {.id = id, .project = ProjectId(options_.project), .time = time}, .body = std::move(member)});
 }
@@ -552,7 +552,8 @@ std::string Generator::HostEvent(std::uint64_t host, std::uint64_t user, std::ui
   member.cpus = CpusOf(host);
   member.gpus = IsGpuHost(host) ? 1 : 0;
   member.create_time = options_.start_time;
-  member.told = wire::HostMember::kAllFields & ~(wire::HostMember::kCrossProjectId | wire::HostMember::kName);
+  member.present =
+      wire::HostMember::kAllFields & ~(wire::HostMember::kCrossProjectId | wire::HostMember::kName);
   return wire::EncodeEvent(
       {.head = {.id = id, .project = ProjectId(options_.project), .time = time}, .body = std::move(member)});
 }
@@ -575,7 +576,7 @@ bool Generator::NextMember(std::string* envelope) {
     team.team = TeamId(1 + n);
     team.name = "team" + std::to_string(1 + n);
     team.create_time = options_.start_time;
-    team.told = wire::TeamMember::kName | wire::TeamMember::kCreateTime;
+    team.present = wire::TeamMember::kName | wire::TeamMember::kCreateTime;
     *envelope = wire::EncodeEvent(
         {.head = {.id = 1, .project = ProjectId(options_.project), .time = options_.start_time},
          .body = std::move(team)});

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "common/credit/policies/policy.h"
-#include "common/wire/control/mark_codec.h"
 #include "common/wire/control/topics.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "services/accounts/accounts_stage.h"
 #include "services/claims/state.h"

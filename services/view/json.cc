@@ -130,7 +130,7 @@ json BoundsJson(std::uint32_t bounds) {
 }
 
 // Adds the elements of the message that no payment depends on.
-void AddSaid(const wire::PartialGrant& partial, json* j) {
+void AddMessage(const wire::PartialGrant& partial, json* j) {
   if (partial.phase) (*j)["phase"] = *partial.phase;
   if (!partial.model_version.empty()) (*j)["model_version"] = partial.model_version;
   for (const wire::TrickleElement& other : partial.others)
@@ -156,7 +156,7 @@ json UnpaidJson(const wire::Grant& grant) {
   json j{{"trickle", partial.trickle},    {"time", Number(partial.sent_time)},
          {"user", grant.head.user.value}, {"host", grant.head.host.value},
          {"variety", partial.variety},    {"outcome", OutcomeOf(partial)}};
-  AddSaid(partial, &j);
+  AddMessage(partial, &j);
   if (!grant.reason.empty()) j["reason"] = grant.reason;
   if (partial.refusal != wire::RefusalReason::kUnknown) {
     j["refused"] = wire::RefusalReasonName(partial.refusal);
@@ -194,7 +194,7 @@ json PartialJson(const wire::Grant& grant) {
          {"credit_micro", grant.head.credit_micro},
          {"sent_time", Number(price.sent_time)},
          {"epoch", price.epoch}};
-  AddSaid(partial, &j);
+  AddMessage(partial, &j);
   if (price.rate != 0) j["flops"] = Number(price.rate);
   if (price.version_scale != 0) j["version_scale"] = Number(price.version_scale);
   if (price.host_scale != 0) j["host_scale"] = Number(price.host_scale);
@@ -241,7 +241,7 @@ json InvalidJson(const wire::Grant& grant) {
          {"claim", ClaimJson(claim)}};
   bool ok = true;
   const credit::MicroCredit worth = credit::RoundToMicro(grant.detail.credit, &ok);
-  if (ok && credit::TellsWorth(claim)) j["worth"] = MicroText(worth);
+  if (ok && credit::StatesWorth(claim)) j["worth"] = MicroText(worth);
   return j;
 }
 

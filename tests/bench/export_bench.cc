@@ -182,9 +182,9 @@ void Adopt(const Options& options, const std::string& path) {
 std::unique_ptr<statistics::Source> FromState(view::State& state, Engine& engine,
                                               statistics::ExportJob* job) {
   auto source = Must(StateSource::Open(state, {.project = kProject}));
-  const auto kept = Must(engine.SumLedger(source->held().places, false, {}));
+  const auto kept = Must(engine.SumLedger(source->snapshot().places, false, {}));
   LedgerSums sums = Must(LedgerSums::Load(kept.at("file").get<std::string>()));
-  job->ledger = Must(Reconcile(source->held(), kProject, sums));
+  job->ledger = Must(Reconcile(source->snapshot(), kProject, sums));
   return source;
 }
 

@@ -97,10 +97,10 @@ settings::RunSettings Settings(const Options& options, const std::string& direct
   return settings;
 }
 
-std::uint64_t Held(Engine& engine) {
-  std::uint64_t held = 0;
-  for (const auto& slot : engine.runner().status()) held += slot.throttled;
-  return held;
+std::uint64_t Throttled(Engine& engine) {
+  std::uint64_t throttled = 0;
+  for (const auto& slot : engine.runner().status()) throttled += slot.throttled;
+  return throttled;
 }
 
 void Begin(Engine& engine, const AppendBlock& block) {
@@ -283,7 +283,8 @@ void Latency(const Options& options, std::uint64_t hosts, double rate) {
         static_cast<unsigned long long>(after.syncs - before.syncs),
         static_cast<double>(after.sync_nanos - before.sync_nanos) / 1e6 /
             static_cast<double>(std::max<std::uint64_t>(1, after.syncs - before.syncs)),
-        static_cast<double>(after.longest_sync_nanos) / 1e6, static_cast<unsigned long long>(Held(**engine)));
+        static_cast<double>(after.longest_sync_nanos) / 1e6,
+        static_cast<unsigned long long>(Throttled(**engine)));
     std::fflush(stdout);
     PrintThreads();
     (void)(*engine)->Stop();

@@ -121,11 +121,12 @@ TEST_F(ControlTotals, WhatWasReadOfTheLedgerIsGoneOnFromAndFoundOutWhereItIsWron
   Granted(kStart + 13 * kDay, 1, 128);
   const auto further = ControlTotalsOf(*engine_, kProject, false);
   ASSERT_TRUE(further.ok()) << further.status().message();
-  const auto anew = ControlTotalsOf(*engine_, kProject, true);
-  ASSERT_TRUE(anew.ok()) << anew.status().message();
-  EXPECT_TRUE(further->users.total == anew->users.total && further->users.granted == anew->users.granted);
-  EXPECT_TRUE(anew->users.granted == (63 + 64 + 128) * kMicro);
-  EXPECT_TRUE(anew->teams.opening == 3 * kMicro + 7);
+  const auto from_start = ControlTotalsOf(*engine_, kProject, true);
+  ASSERT_TRUE(from_start.ok()) << from_start.status().message();
+  EXPECT_TRUE(further->users.total == from_start->users.total &&
+              further->users.granted == from_start->users.granted);
+  EXPECT_TRUE(from_start->users.granted == (63 + 64 + 128) * kMicro);
+  EXPECT_TRUE(from_start->teams.opening == 3 * kMicro + 7);
 
   // One that does not know of a grant that it says it has read.
   auto sums = LedgerSums::Load(file);
@@ -155,9 +156,9 @@ TEST_F(ControlTotals, WhatWasReadOfTheLedgerIsGoneOnFromAndFoundOutWhereItIsWron
 
 TEST_F(ControlTotals, ALedgerThatEndsBeforeTheStateIsDamage) {
   Story();
-  const auto held = HeldState::Hold(engine_->live_state());
-  ASSERT_TRUE(held.ok());
-  LedgerPlaces beyond = held->places;
+  const auto snapshot = StateSnapshot::Take(engine_->live_state());
+  ASSERT_TRUE(snapshot.ok());
+  LedgerPlaces beyond = snapshot->places;
   ++beyond.postings[1];
   const auto sums = engine_->SumLedger(beyond, false, {});
   EXPECT_EQ(sums.status().code(), StatusCode::kCorrupted);
@@ -196,24 +197,24 @@ class Altered final : public view::Rows {
 
 TEST_F(ControlTotals, OneMicroCreditTooManyIsFoundInAnyAccount) {
   Story();
-  const auto held = HeldState::Hold(engine_->live_state());
-  ASSERT_TRUE(held.ok());
-  const auto expect = [&](const HeldState& altered, const std::string& who) {
-    auto sums = SumsFor(*engine_, *held, false);
+  const auto snapshot = StateSnapshot::Take(engine_->live_state());
+  ASSERT_TRUE(snapshot.ok());
+  const auto expect = [&](const StateSnapshot& altered, const std::string& who) {
+    auto sums = SumsFor(*engine_, *snapshot, false);
     ASSERT_TRUE(sums.ok()) << sums.status().message();
     const auto told = Reconcile(altered, kProject, *sums);
     EXPECT_EQ(told.status().code(), StatusCode::kCorrupted) << who;
     EXPECT_THAT(told.status().message(), HasSubstr(who + " has 0.000001 Cobblestones too many"));
   };
-  const auto all = [&]<class Value>(HeldState::RowsOf HeldState::*rows, const stream::TableSpec<Value>& table,
-                                    std::uint64_t id) {
-    HeldState altered = *held;
+  const auto all = [&]<class Value>(StateSnapshot::RowsOf StateSnapshot::*rows,
+                                    const stream::TableSpec<Value>& table, std::uint64_t id) {
+    StateSnapshot altered = *snapshot;
     for (auto& of : altered.*rows) of = std::make_shared<Altered<Value>>(of, table, id);
     return altered;
   };
-  expect(all(&HeldState::accounts, accounts::kUsersTable, 1), "user 1");
-  expect(all(&HeldState::accounts, accounts::kHostsTable, 2), "host 2");
-  expect(all(&HeldState::teams, teams::kTeamsTable, 11), "team 11");
+  expect(all(&StateSnapshot::accounts, accounts::kUsersTable, 1), "user 1");
+  expect(all(&StateSnapshot::accounts, accounts::kHostsTable, 2), "host 2");
+  expect(all(&StateSnapshot::teams, teams::kTeamsTable, 11), "team 11");
 }
 
 }  // namespace

@@ -342,9 +342,10 @@ TEST_F(Running, APartOfAMemberEventLeavesItsNameAndWhatPagesShow) {
   using User = wire::UserMember;
   project.Say(kStart, User{.user = UserId(60), .team = TeamId(7), .create_time = 1.6e9, .name = "Ada"});
   project.Say(kStart, wire::TeamMember{.team = TeamId(70), .name = "Seventy"});
-  project.Say(kStart + 2, User{.user = UserId(60), .team = TeamId(70), .told = User::kTeam});
-  project.Say(kStart + 2,
-              wire::TeamMember{.team = TeamId(70), .country = "Norway", .told = wire::TeamMember::kCountry});
+  project.Say(kStart + 2, User{.user = UserId(60), .team = TeamId(70), .present = User::kTeam});
+  project.Say(
+      kStart + 2,
+      wire::TeamMember{.team = TeamId(70), .country = "Norway", .present = wire::TeamMember::kCountry});
   Hear(project);
   nlohmann::json user = about(wire::AccountKind::kUser, 60);
   EXPECT_EQ(user["name"], "Ada");
@@ -353,11 +354,11 @@ TEST_F(Running, APartOfAMemberEventLeavesItsNameAndWhatPagesShow) {
   EXPECT_EQ(user["create_time"], 1.6e9);
   EXPECT_EQ(user["hosts_shown"], true);
   // An older name comes late, and an empty one unsets it.
-  project.Say(kStart + 1, User{.user = UserId(60), .name = "Eve", .told = User::kName});
+  project.Say(kStart + 1, User{.user = UserId(60), .name = "Eve", .present = User::kName});
   Hear(project);
   EXPECT_EQ(about(wire::AccountKind::kUser, 60)["name"], "Eve");
-  project.Say(kStart + 3, User{.user = UserId(60), .told = User::kName});
-  project.Say(kStart + 3, User{.user = UserId(60), .told = User::kTeam});
+  project.Say(kStart + 3, User{.user = UserId(60), .present = User::kName});
+  project.Say(kStart + 3, User{.user = UserId(60), .present = User::kTeam});
   Hear(project);
   user = about(wire::AccountKind::kUser, 60);
   EXPECT_EQ(user["name"], "");

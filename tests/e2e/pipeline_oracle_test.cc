@@ -293,10 +293,11 @@ TEST(PipelineStory, AMemberEventOfAPartLeavesTheRestInWhateverOrderTheyCome) {
   const auto app = wire::AppChange{
       .app = AppId(2), .policy = "benchmark", .delay_bound = kDay, .result_window = 10 * kDay};
   const auto host = [](wire::FieldMask told, UserId user, double whetstone) {
-    return wire::HostMember{.host = HostId(8), .user = user, .whetstone = whetstone, .cpus = 2, .told = told};
+    return wire::HostMember{
+        .host = HostId(8), .user = user, .whetstone = whetstone, .cpus = 2, .present = told};
   };
   const auto user = [](wire::FieldMask told, TeamId team) {
-    return wire::UserMember{.user = UserId(9), .team = team, .name = "Ada", .told = told};
+    return wire::UserMember{.user = UserId(9), .team = team, .name = "Ada", .present = told};
   };
   using Host = wire::HostMember;
   using User = wire::UserMember;
@@ -1026,8 +1027,8 @@ TEST(PipelineStory, WhatAUserWasSaidToBeLongAgoIsKeptOnlyWhereItMoved) {
   world.Add(story.events());
   world.Finish();
   const auto* user = world.slots()[0].stages.accounts->users().Find({.project = 1, .id = 1, .sub = 0});
-  EXPECT_LT(user->words.size(), 125u);
-  EXPECT_GT(user->words.size(), 100u);
+  EXPECT_LT(user->stamps.size(), 125u);
+  EXPECT_GT(user->stamps.size(), 100u);
   EXPECT_EQ(user->TeamAt(kStart + 299.5 * kDay), TeamId(11));
   EXPECT_EQ(user->TeamAt(kStart + 600 * kDay), TeamId(12));
 }

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/wire/control/mark_codec.h"
 #include "common/wire/control/topics.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/ledger/refused_codec.h"
 #include "services/embedded/engine.h"
@@ -138,7 +138,7 @@ TEST_F(RefusedTest, EachNamesTheRecordThatWasRefused) {
                                     {{"claims", RefusalReason::kNotFinite}, 2}}));
 }
 
-// Whoever takes events in refuses marks; a barrier among them shows when all before it is done.
+// Whoever takes events in refuses watermarks; a barrier among them shows when all before it is done.
 TEST_F(RefusedTest, WhatThePipelineAloneMakesIsRefusedAndABarrierIsAnsweredByEachPartition) {
   AppendBlock block{.source = "s", .first_line = line_};
   const auto add = [&](wire::EventBody body) {
@@ -147,7 +147,7 @@ TEST_F(RefusedTest, WhatThePipelineAloneMakesIsRefusedAndABarrierIsAnsweredByEac
              {.head = {.id = ++line_, .project = ProjectId(1), .time = now_}, .body = std::move(body)})});
   };
   add(CompletionOf(500, 1, 50, now_));
-  add(wire::Mark{.number = 1, .time = now_ + 100 * kDay});
+  add(wire::Watermark{.number = 1, .time = now_ + 100 * kDay});
   add(wire::HostAsked{.host = HostId(1), .user = UserId(1)});
   add(wire::HeldResult{.host = HostId(1), .result = ResultId(1), .holder = HostId(2)});
   add(wire::HandedEvent{.host = HostId(1), .named = HostId(2), .event = "no event"});
@@ -170,15 +170,15 @@ TEST_F(RefusedTest, WhatThePipelineAloneMakesIsRefusedAndABarrierIsAnsweredByEac
   ASSERT_TRUE(engine_
                   ->ForEachRecord({wire::kPassed, 0},
                                   [&](std::uint64_t, std::string_view record) {
-                                    wire::MarkPassed mark;
-                                    EXPECT_TRUE(wire::DecodeMarkPassed(record, &mark));
-                                    passed.emplace(mark.barrier, mark.partition);
+                                    wire::WatermarkPassed watermark;
+                                    EXPECT_TRUE(wire::DecodeWatermarkPassed(record, &watermark));
+                                    passed.emplace(watermark.barrier, watermark.partition);
                                     return true;
                                   })
                   .ok());
   EXPECT_EQ(passed.size(), 2u);
   EXPECT_EQ(passed.count(barrier), 2u);
-  // Of the events among them, and not of marks.
+  // Of the events among them, and not of watermarks.
   EXPECT_EQ(engine_->Counts().completions, 1u);
   EXPECT_EQ(engine_->Counts().grants, 1u);
 }

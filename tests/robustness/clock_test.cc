@@ -74,8 +74,8 @@ std::vector<double> TicksOf(Engine& engine) {
       engine.ForEachRecord({wire::kControl, 0}, [&](std::uint64_t, std::string_view record) {
         wire::ControlView control;
         EXPECT_TRUE(wire::DecodeControl(record, &control));
-        if (control.kind == wire::ControlKind::kMark && control.mark.time > 0)
-          ticks.push_back(control.mark.time);
+        if (control.kind == wire::ControlKind::kWatermark && control.watermark.time > 0)
+          ticks.push_back(control.watermark.time);
         return true;
       });
   EXPECT_TRUE(status.ok()) << status.message();

@@ -8,8 +8,8 @@
 #include "common/sim/sim_machine.h"
 #include "common/stream/hash128.h"
 #include "common/stream/kafka/worker.h"
-#include "common/wire/control/mark_codec.h"
 #include "common/wire/control/topics.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/event_line.h"
 #include "common/wire/ledger/account_codec.h"
@@ -167,8 +167,8 @@ class World {
   bool Feed() {
     if (barrier_ != 0) return !Passed() || NextBarrier();
     const bool over = sent_ == traffic_.events.size();
-    const Said next = over ? Said::kNothing : SaidBy(traffic_.events[sent_]);
-    if (PeriodEndsBefore(said_, next, over)) {
+    const PeriodKind next = over ? PeriodKind::kNothing : PeriodKindOf(traffic_.events[sent_]);
+    if (PeriodEndsBefore(period_kind_, next, over)) {
       SendBarrier(false);
     } else if (over) {
       return false;
@@ -177,7 +177,7 @@ class World {
       wire::AppendWithLine(sent_, traffic_.events[sent_], &with_line);
       cluster_.Append(wire::RouteEvent(traffic_.events[sent_], kSimPartitions), "", with_line);
       ++sent_;
-      if (next != Said::kNothing) said_ = next;
+      if (next != PeriodKind::kNothing) period_kind_ = next;
     }
     return true;
   }
@@ -197,8 +197,8 @@ class World {
     EachRecord(
         kPassed,
         [&](std::string_view record) {
-          wire::MarkPassed one;
-          if (!wire::DecodeMarkPassed(record, &one) || one.barrier != barrier_) return;
+          wire::WatermarkPassed one;
+          if (!wire::DecodeWatermarkPassed(record, &one) || one.barrier != barrier_) return;
           ++partitions;
           moved_ += one.moved;
         },
@@ -211,7 +211,7 @@ class World {
     if (!ends_period_) {
       SendBarrier(moved_ == 0);
     } else {
-      said_ = Said::kNothing;
+      period_kind_ = PeriodKind::kNothing;
     }
     return true;
   }
@@ -496,7 +496,7 @@ class World {
   SimResult result_;
   // Lockstep: what whoever takes events in knows.
   std::size_t sent_ = 0;
-  Said said_ = Said::kNothing;
+  PeriodKind period_kind_ = PeriodKind::kNothing;
   std::uint64_t barriers_ = 0;
   std::uint64_t barrier_ = 0;      // that is awaited
   std::uint64_t passed_from_ = 0;  // before it nothing is of that barrier
@@ -573,9 +573,9 @@ SimTraffic MakeLockstepTraffic(std::uint64_t seed, std::uint64_t results) {
   for (std::uint64_t m = 0; m < kMerges; ++m) {
     const auto at = traffic.events.begin() + static_cast<std::ptrdiff_t>(m * traffic.events.size() / kMerges);
     const double time = std::max(options.start_time, wire::PeekEventTime(*at).value_or(0));
-    std::vector<std::string> said;
+    std::vector<std::string> period_kind;
     const auto say = [&](wire::EventBody body) {
-      said.push_back(wire::EncodeEvent(
+      period_kind.push_back(wire::EncodeEvent(
           {.head = {.id = ++id, .project = ProjectId(1), .time = time}, .body = std::move(body)}));
     };
     const auto own = [&](std::uint64_t host) {
@@ -588,7 +588,7 @@ SimTraffic MakeLockstepTraffic(std::uint64_t seed, std::uint64_t results) {
     say(wire::HostMerge{.host = HostId(host), .into = HostId(into)});
     if (random() % 2 == 0) own(into);
     if (random() % 4 == 0) say(wire::HostMerge{.host = HostId(into), .into = HostId(into + 1)});
-    traffic.events.insert(at, said.begin(), said.end());
+    traffic.events.insert(at, period_kind.begin(), period_kind.end());
   }
   return traffic;
 }

@@ -6,19 +6,19 @@
 
 namespace cobblestone::testing {
 
-// `anew`: the ledger is read from its beginning, else from where the last sums end.
-inline Result<LedgerSums> SumsFor(Engine& engine, const HeldState& held, bool anew) {
-  const auto kept = engine.SumLedger(held.places, anew, {});
+// `from_start`: the ledger is read from its beginning, else from where the last sums end.
+inline Result<LedgerSums> SumsFor(Engine& engine, const StateSnapshot& snapshot, bool from_start) {
+  const auto kept = engine.SumLedger(snapshot.places, from_start, {});
   if (!kept.ok()) return kept.status();
   return LedgerSums::Load(kept->at("file").get<std::string>());
 }
 
-inline Result<statistics::LedgerTotals> ControlTotalsOf(Engine& engine, ProjectId project, bool anew) {
-  const auto held = HeldState::Hold(engine.live_state());
-  if (!held.ok()) return held.status();
-  auto sums = SumsFor(engine, *held, anew);
+inline Result<statistics::LedgerTotals> ControlTotalsOf(Engine& engine, ProjectId project, bool from_start) {
+  const auto snapshot = StateSnapshot::Take(engine.live_state());
+  if (!snapshot.ok()) return snapshot.status();
+  auto sums = SumsFor(engine, *snapshot, from_start);
   if (!sums.ok()) return sums.status();
-  return Reconcile(*held, project, *sums);
+  return Reconcile(*snapshot, project, *sums);
 }
 
 }  // namespace cobblestone::testing

@@ -6,8 +6,8 @@
 
 #include "common/base/check.h"
 #include "common/stream/state_codec.h"
-#include "common/wire/control/mark_codec.h"
 #include "common/wire/control/topics.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "tests/support/outcome_of.h"
@@ -37,8 +37,8 @@ LockstepWorld::LockstepWorld(std::uint32_t partitions) : partitions_(partitions)
     postings_.emplace_back(record);
   });
   lockstep_->SetTap(wire::kPassed, [this](stream::TopicPartition, std::string_view record) {
-    wire::MarkPassed passed;
-    if (wire::DecodeMarkPassed(record, &passed)) moved_ += passed.moved;
+    wire::WatermarkPassed passed;
+    if (wire::DecodeWatermarkPassed(record, &passed)) moved_ += passed.moved;
   });
   lockstep_->SetTap(wire::kControl, [this](stream::TopicPartition where, std::string_view record) {
     if (where.partition == 0) control_.emplace_back(record);
@@ -89,7 +89,7 @@ std::vector<std::string> LockstepWorld::SortedLedger() const {
   for (const std::string& record : ledger_) {
     wire::GrantHead head;
     if (!wire::DecodeGrantHead(record, &head)) throw std::runtime_error("a record of the ledger is no grant");
-    if (wire::IsHostMove(head.kind) || head.kind == wire::GrantKind::kMark) continue;
+    if (wire::IsHostMove(head.kind) || head.kind == wire::GrantKind::kWatermark) continue;
     keyed.push_back({{head.project.value, head.result.value}, record});
   }
   std::sort(keyed.begin(), keyed.end());
@@ -140,12 +140,13 @@ std::map<std::string, std::string> LockstepWorld::StateRows() {
   for (PipelineSlot& slot : slots_) {
     // Without a store everything that was ever changed waits for its first state write.
     stream::Slot& from = *slot.slot;
-    std::set<std::uint8_t> marks;
+    std::set<std::uint8_t> watermarks;
     if (slot.stages.coordinator != nullptr) {
-      marks = {slot.stages.coordinator->relay().id()};
+      watermarks = {slot.stages.coordinator->relay().id()};
     } else {
-      marks = {slot.stages.claims->marks().table()->id(), slot.stages.grants->marks().table()->id(),
-               slot.stages.accounts->marks().table()->id(), slot.stages.teams->marks().table()->id()};
+      watermarks = {
+          slot.stages.claims->watermarks().table()->id(), slot.stages.grants->watermarks().table()->id(),
+          slot.stages.accounts->watermarks().table()->id(), slot.stages.teams->watermarks().table()->id()};
     }
     Must(from.Finish().status());
     from.BeginStateWrite();
@@ -157,7 +158,7 @@ std::map<std::string, std::string> LockstepWorld::StateRows() {
       std::uint8_t table = 0;
       stream::Key where;
       COBBLESTONE_CHECK(stream::DecodeKey(row.key, &table, &where), "a key of a row");
-      if (!row.deleted && !marks.contains(table)) rows[std::string(row.key)] = std::string(row.value);
+      if (!row.deleted && !watermarks.contains(table)) rows[std::string(row.key)] = std::string(row.value);
     }
   }
   return rows;

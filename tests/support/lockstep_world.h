@@ -44,7 +44,7 @@ class LockstepWorld {
   // Every account to the last bit (recent average, apps, days too), by its name. Throws where a host has two.
   [[nodiscard]] std::map<std::string, std::string> AccountRows() const;
   // Every row of every state table by key, of one partition and the coordinator; with one partition: all
-  // state. But for how far marks have come: each barrier counts one up.
+  // state. But for how far watermarks have come: each barrier counts one up.
   [[nodiscard]] std::map<std::string, std::string> StateRows();
 
   [[nodiscard]] std::uint64_t duplicates() const;

@@ -43,7 +43,7 @@ class Results : public ::testing::TestWithParam<std::size_t> {
   std::vector<std::string> Problems() {
     AuditProblems problems;
     EXPECT_TRUE(balance_.Compare(problems).ok());
-    return problems.told();
+    return problems.present();
   }
 
   testing::TempDir dir_;
@@ -137,7 +137,7 @@ class Accounts : public ::testing::TestWithParam<std::size_t> {
     const auto accounts = balance_.Compare(problems);
     EXPECT_TRUE(accounts.ok());
     accounts_ = *accounts;
-    return problems.told();
+    return problems.present();
   }
 
   testing::TempDir dir_;

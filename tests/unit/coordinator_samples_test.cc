@@ -43,12 +43,14 @@ class Coordinator {
   // Ends the period in every partition; what the coordinator says then.
   std::string Tick() {
     Event(wire::Tick{.time = kStart + 3600});
-    const std::uint64_t mark =
-        parts_.stages.coordinator->projects().Find({.project = 1, .id = 0, .sub = 0})->ticks.front().mark;
+    const std::uint64_t watermark = parts_.stages.coordinator->projects()
+                                        .Find({.project = 1, .id = 0, .sub = 0})
+                                        ->ticks.front()
+                                        .watermark;
     (void)parts_.slot->Finish();
     for (std::uint32_t p = 0; p < kPartitions; ++p) {
       std::string bytes;
-      wire::AppendSampleSource(p, mark, &bytes);
+      wire::AppendSampleSource(p, watermark, &bytes);
       Take(1, bytes);
     }
     auto commit = parts_.slot->Finish();

@@ -129,46 +129,46 @@ Claim BenchmarkClaim(std::uint64_t result, double seconds, const PolicyVersion& 
   return claim;
 }
 
-TEST(PriceAnew, ByTheSameVersionItIsWhatItWasAndByAnotherWhatThatMakesOfIt) {
+TEST(Reprice, ByTheSameVersionItIsWhatItWasAndByAnotherWhatThatMakesOfIt) {
   const PolicyVersion first = Version(PolicyKind::kBenchmark, 1, 1);
   std::vector<RecordedClaim> claims = {{.claim = BenchmarkClaim(1, 40000, first)},
                                        {.claim = BenchmarkClaim(2, 50000, first)}};
   const std::vector<Claim> plain = {claims[0].claim, claims[1].claim};
   const Settlement settled = PolicyFor(first.kind).Settle(plain, 0, first.constants);
-  const PricedAnew same = PriceAnew(claims, 0, first);
+  const Repriced same = Reprice(claims, 0, first);
   EXPECT_EQ(same.problem, "");
   EXPECT_EQ(same.micro, RoundToMicro(settled.credit));
-  const PricedAnew twice = PriceAnew(claims, 0, Version(PolicyKind::kBenchmark, 2, 2));
+  const Repriced twice = Reprice(claims, 0, Version(PolicyKind::kBenchmark, 2, 2));
   EXPECT_EQ(twice.credit, 2 * settled.credit);
   // The cap is that of then.
-  EXPECT_EQ(PriceAnew(claims, 1.5 * settled.credit, Version(PolicyKind::kBenchmark, 2, 2)).credit,
+  EXPECT_EQ(Reprice(claims, 1.5 * settled.credit, Version(PolicyKind::kBenchmark, 2, 2)).credit,
             1.5 * settled.credit);
-  EXPECT_EQ(PriceAnew(claims, 0, Version(PolicyKind::kNone, 3, 1)).micro, 0);
+  EXPECT_EQ(Reprice(claims, 0, Version(PolicyKind::kNone, 3, 1)).micro, 0);
   // Of a replica without a grant there is its claim, and not what it was made of.
   claims[1].whole = false;
-  EXPECT_EQ(PriceAnew(claims, 0, first).micro, same.micro);
-  EXPECT_EQ(PriceAnew(claims, 0, Version(PolicyKind::kBenchmark, 2, 2)).problem,
+  EXPECT_EQ(Reprice(claims, 0, first).micro, same.micro);
+  EXPECT_EQ(Reprice(claims, 0, Version(PolicyKind::kBenchmark, 2, 2)).problem,
             "replica 2 was granted nothing, so the ledger does not record the inputs of its claim");
 }
 
-TEST(PriceAnew, WhatTheLedgerDoesNotTellIsNotGuessed) {
+TEST(Reprice, WhatTheLedgerDoesNotTellIsNotGuessed) {
   const PolicyVersion first = Version(PolicyKind::kBenchmark, 1, 1);
   const std::vector<RecordedClaim> claims = {{.claim = BenchmarkClaim(1, 40000, first)}};
-  EXPECT_EQ(PriceAnew(claims, 0, Version(PolicyKind::kBoinc, 2, 1)).problem,
+  EXPECT_EQ(Reprice(claims, 0, Version(PolicyKind::kBoinc, 2, 1)).problem,
             "the ledger records the inputs of policy benchmark, but not those of policy boinc");
   PolicyVersion mean = Version(PolicyKind::kBenchmark, 2, 1);
   mean.constants.benchmark = Benchmark::kMean;
-  EXPECT_EQ(PriceAnew(claims, 0, mean).problem,
+  EXPECT_EQ(Reprice(claims, 0, mean).problem,
             "that version uses another benchmark of the host than the ledger records");
-  EXPECT_EQ(PriceAnew(claims, 0, Version(PolicyKind::kBenchmark, 2, 1e280)).problem,
+  EXPECT_EQ(Reprice(claims, 0, Version(PolicyKind::kBenchmark, 2, 1e280)).problem,
             "the price is not a valid amount of credit");
   // Those that let a project or an app say the credit have the benchmark as well.
   std::vector<RecordedClaim> assigned = claims;
   assigned[0].claim.policy = PolicyKind::kAssigned;
-  EXPECT_EQ(PriceAnew(assigned, 0, first).micro, PriceAnew(claims, 0, first).micro);
+  EXPECT_EQ(Reprice(assigned, 0, first).micro, Reprice(claims, 0, first).micro);
 }
 
-TEST(BroughtTo, FollowsTheSettlementOfTheApp) {
+TEST(CreditTo, FollowsTheSettlementOfTheApp) {
   Claim claim;
   claim.user = UserId(2);
   claim.paid = {{.user = UserId(1), .micro = 30}, {.user = UserId(2), .micro = 40}};
@@ -182,8 +182,8 @@ TEST(BroughtTo, FollowsTheSettlementOfTheApp) {
        {Row{TrickleSettlement::kKeep, 100, 30, 70}, Row{TrickleSettlement::kKeep, 50, 30, 40},
         Row{TrickleSettlement::kSettle, 50, 30, 20}, Row{TrickleSettlement::kCap, 10, 10, 0}}) {
     claim.settlement = row.settlement;
-    EXPECT_EQ(BroughtTo(UserId(1), claim, row.worth), row.first) << row.worth;
-    EXPECT_EQ(BroughtTo(UserId(2), claim, row.worth), row.second) << row.worth;
+    EXPECT_EQ(CreditTo(UserId(1), claim, row.worth), row.first) << row.worth;
+    EXPECT_EQ(CreditTo(UserId(2), claim, row.worth), row.second) << row.worth;
   }
 }
 
@@ -297,7 +297,7 @@ struct Change {
 };
 
 // What would have been paid, had the job been sent under the other version: that one froze its own price.
-TEST(PriceTricklesAnew, ItIsWhatThePriceOfTheOtherVersionWouldHaveMadeOfTheMark) {
+TEST(RepriceTrickles, ItIsWhatThePriceOfTheOtherVersionWouldHaveMadeOfTheMark) {
   const Change changes[] = {
       {"factor", Steps(), 1500, [](TrickleRule& rule) { rule.model_factor = 3; }},
       {"multiplier", Steps(), 1500, [](TrickleRule& rule) { rule.multiplier = 0.5; }},
@@ -327,30 +327,31 @@ TEST(PriceTricklesAnew, ItIsWhatThePriceOfTheOtherVersionWouldHaveMadeOfTheMark)
       one.change(is);
       const PolicyVersion then = Paying(1, {one.was});
       const PolicyVersion version = Paying(2, {is}, one.constant);
-      const RecordedMark mark{.variety = "a", .price = sent.By(one.was, then), .mark = one.mark};
-      const PricedAnew same = PriceTricklesAnew({&mark, 1}, then, then);
+      const RecordedHighWaterMark mark{
+          .variety = "a", .price = sent.By(one.was, then), .high_water_mark = one.mark};
+      const Repriced same = RepriceTrickles({&mark, 1}, then, then);
       EXPECT_EQ(same.problem, "") << one.name;
-      EXPECT_EQ(same.credit, CreditOfMark(mark.price, one.mark)) << one.name;
-      const PricedAnew anew = PriceTricklesAnew({&mark, 1}, then, version);
+      EXPECT_EQ(same.credit, CreditOfHighWaterMark(mark.price, one.mark)) << one.name;
+      const Repriced anew = RepriceTrickles({&mark, 1}, then, version);
       EXPECT_EQ(anew.problem, "") << one.name;
-      const double expected = CreditOfMark(sent.By(is, version), one.mark);
+      const double expected = CreditOfHighWaterMark(sent.By(is, version), one.mark);
       EXPECT_EQ(anew.micro, RoundToMicro(expected)) << one.name;
       EXPECT_TRUE(bound < 1e20 || (anew.micro != same.micro) == one.changes) << one.name;
       // And whatever mark comes later, while the job runs.
-      if (CannotGoOn(then, version)) continue;
-      const FrozenAnew frozen = FreezeAnew("a", mark.price, 0, then, version);
+      if (CannotContinue(then, version)) continue;
+      const RefrozenPrice frozen = Refreeze("a", mark.price, 0, then, version);
       EXPECT_EQ(frozen.problem, "") << one.name;
       EXPECT_EQ(frozen.price.rule_version, 2u) << one.name;
       for (const double more : {0.5, 1.0, 1.7, 100.0})
-        EXPECT_EQ(RoundToMicro(CreditOfMark(frozen.price, more * one.mark)),
-                  RoundToMicro(CreditOfMark(sent.By(is, version), more * one.mark)))
+        EXPECT_EQ(RoundToMicro(CreditOfHighWaterMark(frozen.price, more * one.mark)),
+                  RoundToMicro(CreditOfHighWaterMark(sent.By(is, version), more * one.mark)))
             << one.name << " " << more;
     }
   }
 }
 
 // The project's limit of when the job was sent is in its price, unless the rule's was lower.
-TEST(FreezeAnew, TheProjectsLimitStaysThatOfThenWhereThePriceTellsIt) {
+TEST(Refreeze, TheProjectsLimitStaysThatOfThenWhereThePriceTellsIt) {
   TrickleRule limited = Days();
   limited.max_credit = 50;
   TrickleRule higher = limited;
@@ -359,17 +360,17 @@ TEST(FreezeAnew, TheProjectsLimitStaysThatOfThenWhereThePriceTellsIt) {
   const auto limit = [&](double project_then, double project_now, const TrickleRule& was) {
     const PolicyVersion then = Paying(1, {was});
     const Sent sent{.max_granted_credit = project_then};
-    return FreezeAnew("a", sent.By(was, then), project_now, then, version).price.max_credit;
+    return Refreeze("a", sent.By(was, then), project_now, then, version).price.max_credit;
   };
   EXPECT_EQ(limit(30, 400, limited), 30);
   EXPECT_EQ(limit(30, 0, Days()), 30);
   EXPECT_EQ(limit(90, 400, limited), 400);
   EXPECT_EQ(limit(0, 0, limited), 500);
   const PolicyVersion then = Paying(1, {limited});
-  EXPECT_EQ(FreezeAnew("a", Sent().By(limited, then), 7, then, then).price.max_credit, 50);
+  EXPECT_EQ(Refreeze("a", Sent().By(limited, then), 7, then, then).price.max_credit, 50);
 }
 
-TEST(CannotGoOn, WhereAnyVarietyIsCountedOtherwiseOrHasNoPrice) {
+TEST(CannotContinue, WhereAnyVarietyIsCountedOtherwiseOrHasNoPrice) {
   TrickleRule other = Days();
   other.variety = "b";
   TrickleRule longer = Steps();
@@ -379,15 +380,15 @@ TEST(CannotGoOn, WhereAnyVarietyIsCountedOtherwiseOrHasNoPrice) {
   TrickleRule dearer = Steps();
   dearer.multiplier = 7;
   const PolicyVersion then = Paying(1, {Steps()});
-  EXPECT_EQ(CannotGoOn(then, then), std::nullopt);
-  EXPECT_EQ(CannotGoOn(then, Paying(2, {dearer}, 100)), std::nullopt);
-  EXPECT_NE(CannotGoOn(then, Paying(2, {})), std::nullopt);
-  EXPECT_NE(CannotGoOn(then, Paying(2, {Steps(), other})), std::nullopt);
-  EXPECT_NE(CannotGoOn(then, Paying(2, {longer})), std::nullopt);
-  EXPECT_NE(CannotGoOn(then, Paying(2, {slower})), std::nullopt);
+  EXPECT_EQ(CannotContinue(then, then), std::nullopt);
+  EXPECT_EQ(CannotContinue(then, Paying(2, {dearer}, 100)), std::nullopt);
+  EXPECT_NE(CannotContinue(then, Paying(2, {})), std::nullopt);
+  EXPECT_NE(CannotContinue(then, Paying(2, {Steps(), other})), std::nullopt);
+  EXPECT_NE(CannotContinue(then, Paying(2, {longer})), std::nullopt);
+  EXPECT_NE(CannotContinue(then, Paying(2, {slower})), std::nullopt);
 }
 
-TEST(PriceTricklesAnew, OfSeveralVarietiesItIsTheBest) {
+TEST(RepriceTrickles, OfSeveralVarietiesItIsTheBest) {
   TrickleRule days = Days();
   days.variety = "b";
   TrickleRule dearer = Steps();
@@ -395,22 +396,23 @@ TEST(PriceTricklesAnew, OfSeveralVarietiesItIsTheBest) {
   const PolicyVersion then = Paying(1, {Steps(), days});
   TrickleRule dearer_days = days;
   dearer_days.credit_per_day *= 4;
-  const RecordedMark marks[] = {{.variety = "a", .price = Sent().By(Steps(), then), .mark = 100},
-                                {.variety = "b", .price = Sent().By(days, then), .mark = 30}};
-  EXPECT_EQ(PriceTricklesAnew(marks, then, then).credit, 150);
-  EXPECT_EQ(PriceTricklesAnew(marks, then, Paying(2, {dearer, dearer_days})).credit, 600);
+  const RecordedHighWaterMark marks[] = {
+      {.variety = "a", .price = Sent().By(Steps(), then), .high_water_mark = 100},
+      {.variety = "b", .price = Sent().By(days, then), .high_water_mark = 30}};
+  EXPECT_EQ(RepriceTrickles(marks, then, then).credit, 150);
+  EXPECT_EQ(RepriceTrickles(marks, then, Paying(2, {dearer, dearer_days})).credit, 600);
   // Steps that were worth up to 150 came to less than the days, and are in no record.
   EXPECT_EQ(
-      PriceTricklesAnew(marks, then, Paying(2, {dearer, days})).problem,
+      RepriceTrickles(marks, then, Paying(2, {dearer, days})).problem,
       "the app pays for several varieties of trickles, and the ledger records only the varieties that paid "
       "most");
   // By the days alone, it is told: steps are not paid for any more.
-  EXPECT_EQ(PriceTricklesAnew({marks + 1, 1}, then, Paying(2, {dearer_days})).credit, 600);
-  EXPECT_EQ(PriceTricklesAnew(marks, then, Paying(2, {dearer_days})).problem,
+  EXPECT_EQ(RepriceTrickles({marks + 1, 1}, then, Paying(2, {dearer_days})).credit, 600);
+  EXPECT_EQ(RepriceTrickles(marks, then, Paying(2, {dearer_days})).problem,
             "that version does not pay trickles of variety 'a'");
 }
 
-TEST(PriceTricklesAnew, WhatTheLedgerDoesNotTellIsNotGuessed) {
+TEST(RepriceTrickles, WhatTheLedgerDoesNotTellIsNotGuessed) {
   struct Row {
     const char* why;  // a part of it
     TrickleRule was;
@@ -456,35 +458,37 @@ TEST(PriceTricklesAnew, WhatTheLedgerDoesNotTellIsNotGuessed) {
     TrickleRule is = row.was;
     row.change(is);
     const PolicyVersion then = Paying(1, {row.was});
-    const RecordedMark mark{.variety = "a", .price = row.sent.By(row.was, then), .mark = row.mark};
-    EXPECT_EQ(PriceTricklesAnew({&mark, 1}, then, then).problem, "") << row.why;
-    const std::string problem = PriceTricklesAnew({&mark, 1}, then, Paying(2, {is})).problem;
+    const RecordedHighWaterMark mark{
+        .variety = "a", .price = row.sent.By(row.was, then), .high_water_mark = row.mark};
+    EXPECT_EQ(RepriceTrickles({&mark, 1}, then, then).problem, "") << row.why;
+    const std::string problem = RepriceTrickles({&mark, 1}, then, Paying(2, {is})).problem;
     EXPECT_NE(problem.find(row.why), std::string::npos) << row.why << ": " << problem;
   }
   // The devices that a limit held back are not in the ledger.
   const PolicyVersion then = Paying(1, {Elapsed()});
   PolicyVersion limited = Paying(2, {Elapsed()});
   limited.constants.max_peak_flops_cpu = 5e8;
-  const RecordedMark mark{.variety = "a", .price = Sent().By(Elapsed(), then), .mark = kDay};
+  const RecordedHighWaterMark mark{
+      .variety = "a", .price = Sent().By(Elapsed(), then), .high_water_mark = kDay};
   EXPECT_EQ(
-      PriceTricklesAnew({&mark, 1}, then, limited).problem,
+      RepriceTrickles({&mark, 1}, then, limited).problem,
       "that version limits speeds or scales differently, and the ledger records only the limited values");
 }
 
-TEST(PriceTricklesAnew, WhatIsHeldBackByOneLimitIsHeldBackByALowerOne) {
+TEST(RepriceTrickles, WhatIsHeldBackByOneLimitIsHeldBackByALowerOne) {
   TrickleRule at_most = Days();
   at_most.max_credit = 100;
   TrickleRule lower = at_most;
   lower.max_credit = 60;
   const PolicyVersion then = Paying(1, {at_most});
-  const RecordedMark mark{.variety = "a", .price = Sent().By(at_most, then), .mark = 40};
-  EXPECT_EQ(PriceTricklesAnew({&mark, 1}, then, Paying(2, {lower})).credit, 60);
+  const RecordedHighWaterMark mark{.variety = "a", .price = Sent().By(at_most, then), .high_water_mark = 40};
+  EXPECT_EQ(RepriceTrickles({&mark, 1}, then, Paying(2, {lower})).credit, 60);
   // The project's limit of then holds whatever the rule's is.
   TrickleRule none = at_most;
   none.max_credit = 0;
-  const RecordedMark held{
-      .variety = "a", .price = Sent{.max_granted_credit = 50}.By(at_most, then), .mark = 40};
-  const PricedAnew anew = PriceTricklesAnew({&held, 1}, then, Paying(2, {none}));
+  const RecordedHighWaterMark held{
+      .variety = "a", .price = Sent{.max_granted_credit = 50}.By(at_most, then), .high_water_mark = 40};
+  const Repriced anew = RepriceTrickles({&held, 1}, then, Paying(2, {none}));
   EXPECT_EQ(anew.problem, "");
   EXPECT_EQ(anew.credit, 50);
 }

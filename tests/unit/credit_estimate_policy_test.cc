@@ -36,9 +36,9 @@ struct Machine {
   std::map<int, EstimateStanding> standings;
   std::map<int, EstimateCounters> counted;
 
-  Machine() { allowance.Hear(kStart, limits); }
-  EstimateDecision Hear(double days, const EstimateCounters& counters, int project = 1,
-                        const MachineSize& size = kSmall, Resource resource = Resource::kCpu) {
+  Machine() { allowance.StartAt(kStart, limits); }
+  EstimateDecision Report(double days, const EstimateCounters& counters, int project = 1,
+                          const MachineSize& size = kSmall, Resource resource = Resource::kCpu) {
     const EstimateDecision decision =
         Decide({.time = kStart + days * kDay, .size = size, .uses = {{resource, counters}}}, limits,
                standings[project], allowance);
@@ -65,8 +65,8 @@ struct Machine {
 
 TEST(EstimatePolicy, AReportIsWorthWhatItsCountersHaveGrownBy) {
   Machine machine;
-  EXPECT_EQ(machine.Hear(1, Counted(100, 43200, 2)).allowed, 100 * kMicro);
-  const EstimateDecision next = machine.Hear(2, Counted(150.5, 50000, 3));
+  EXPECT_EQ(machine.Report(1, Counted(100, 43200, 2)).allowed, 100 * kMicro);
+  const EstimateDecision next = machine.Report(2, Counted(150.5, 50000, 3));
   EXPECT_EQ(next.asked, 50'500'000);
   EXPECT_EQ(next.allowed, 50'500'000);
   EXPECT_EQ(next.bounds, 0u);
@@ -78,20 +78,20 @@ TEST(EstimatePolicy, AReportIsWorthWhatItsCountersHaveGrownBy) {
 // What was never counted says nothing of whether a client has begun anew: here its first job failed.
 TEST(EstimatePolicy, AClientThatBeginsAnewWithAFailedJobIsSeen) {
   Machine machine;
-  machine.Hear(1, Counted(1000, 43200, 50));
+  machine.Report(1, Counted(1000, 43200, 50));
   EstimateCounters counters = Counted(20, 3600, 3);
   counters.failed_jobs = 1;
   counters.failed_run_time = 1;
-  const EstimateDecision anew = machine.Hear(2, counters);
+  const EstimateDecision anew = machine.Report(2, counters);
   EXPECT_EQ(anew.bounds, kEstimateRestarted);
   EXPECT_EQ(anew.allowed, 20 * kMicro);
 }
 
 TEST(EstimatePolicy, ARepeatedReportChangesNothing) {
   Machine machine;
-  machine.Hear(1, Counted(100, 43200, 2));
+  machine.Report(1, Counted(100, 43200, 2));
   const MicroTotal before = machine.allowance.pool.credit.now;
-  const EstimateDecision again = machine.Hear(1, Counted(100, 43200, 2));
+  const EstimateDecision again = machine.Report(1, Counted(100, 43200, 2));
   EXPECT_FALSE(again.grown);
   EXPECT_EQ(again.asked, 0);
   EXPECT_TRUE(machine.allowance.pool.credit.now == before);
@@ -99,73 +99,73 @@ TEST(EstimatePolicy, ARepeatedReportChangesNothing) {
 
 TEST(EstimatePolicy, AReorderedReportChangesNothing) {
   Machine machine;
-  machine.Hear(3, Counted(300, 3 * 43200.0, 6));
-  EXPECT_FALSE(machine.Hear(1, Counted(100, 43200, 2)).grown) << "no restart: it is older";
-  EXPECT_FALSE(machine.Hear(2, Counted(900, 90000, 7)).grown) << "nor does it count where it says more";
-  EXPECT_EQ(machine.Hear(4, Counted(310, 140000, 7)).allowed, 10 * kMicro);
+  machine.Report(3, Counted(300, 3 * 43200.0, 6));
+  EXPECT_FALSE(machine.Report(1, Counted(100, 43200, 2)).grown) << "no restart: it is older";
+  EXPECT_FALSE(machine.Report(2, Counted(900, 90000, 7)).grown) << "nor does it count where it says more";
+  EXPECT_EQ(machine.Report(4, Counted(310, 140000, 7)).allowed, 10 * kMicro);
 }
 
 TEST(EstimatePolicy, CountersThatBeginAgainCountFromZero) {
   Machine machine;
-  machine.Hear(1, Counted(100, 43200, 2));
-  const EstimateDecision fresh = machine.Hear(2, Counted(30, 9000, 1));
+  machine.Report(1, Counted(100, 43200, 2));
+  const EstimateDecision fresh = machine.Report(2, Counted(30, 9000, 1));
   EXPECT_EQ(fresh.allowed, 30 * kMicro);
   EXPECT_EQ(fresh.bounds, kEstimateRestarted);
-  EXPECT_EQ(machine.Hear(3, Counted(40, 12000, 1)).allowed, 10 * kMicro);
-  EXPECT_FALSE(machine.Hear(1.5, Counted(200, 50000, 3)).grown) << "of the client that is no more";
+  EXPECT_EQ(machine.Report(3, Counted(40, 12000, 1)).allowed, 10 * kMicro);
+  EXPECT_FALSE(machine.Report(1.5, Counted(200, 50000, 3)).grown) << "of the client that is no more";
 }
 
 TEST(EstimatePolicy, OneCounterThatFallsIsNoRestart) {
   Machine machine;
-  machine.Hear(1, Counted(100, 43200, 2));
-  EXPECT_FALSE(machine.Hear(2, Counted(90, 43200, 2)).grown);
-  EXPECT_EQ(machine.Hear(3, Counted(110, 43200, 2)).allowed, 10 * kMicro);
+  machine.Report(1, Counted(100, 43200, 2));
+  EXPECT_FALSE(machine.Report(2, Counted(90, 43200, 2)).grown);
+  EXPECT_EQ(machine.Report(3, Counted(110, 43200, 2)).allowed, 10 * kMicro);
 }
 
 TEST(EstimatePolicy, ARestartOverAndOverEarnsNoMoreThanTheTimeAllows) {
   Machine machine;
-  for (int i = 1; i <= 1000; ++i) machine.Hear(i * 0.01, i % 2 == 0 ? Counted(1, 1) : Counted(150, 60000));
+  for (int i = 1; i <= 1000; ++i) machine.Report(i * 0.01, i % 2 == 0 ? Counted(1, 1) : Counted(150, 60000));
   EXPECT_LE(machine.credit(), 2000 * kMicro);
   EXPECT_GT(machine.credit(), 1990 * kMicro);
 }
 
 TEST(EstimatePolicy, SeveralProjectsAtOnceShareTheMachinesLimit) {
   Machine machine;
-  EXPECT_EQ(machine.Hear(1, Counted(150, 60000), 1).allowed, 150 * kMicro);
-  const EstimateDecision second = machine.Hear(1, Counted(150, 60000), 2);
+  EXPECT_EQ(machine.Report(1, Counted(150, 60000), 1).allowed, 150 * kMicro);
+  const EstimateDecision second = machine.Report(1, Counted(150, 60000), 2);
   EXPECT_EQ(second.asked, 150 * kMicro);
   EXPECT_EQ(second.allowed, 50 * kMicro);
   EXPECT_EQ(second.bounds, kEstimateCredit | kEstimateRunTime);
   EXPECT_EQ(machine.counted[2].run_time, 26400 * kMicro);
-  EXPECT_EQ(machine.Hear(1, Counted(150, 60000), 3).allowed, 0);
+  EXPECT_EQ(machine.Report(1, Counted(150, 60000), 3).allowed, 0);
   // What was cut off is gone: only what comes on top counts later.
-  EXPECT_EQ(machine.Hear(2, Counted(160, 61000), 2).allowed, 10 * kMicro);
+  EXPECT_EQ(machine.Report(2, Counted(160, 61000), 2).allowed, 10 * kMicro);
 }
 
 TEST(EstimatePolicy, AProjectThatBelievesMoreLiftsNobodyElsesLimit) {
   Machine machine;
   const MachineSize said{.cpus = 100, .cpu_flops = 1e9, .gpus = 0, .gpu_flops = 0};
   machine.limits.cpus = 100;
-  EXPECT_EQ(machine.Hear(1, Counted(5000, 1), 1, said).bounds, 0u);
+  EXPECT_EQ(machine.Report(1, Counted(5000, 1), 1, said).bounds, 0u);
   machine.limits.cpus = 1;
-  EXPECT_EQ(machine.Hear(1, Counted(5000, 1), 2, said).allowed, 200 * kMicro);
-  EXPECT_EQ(machine.Hear(11, Counted(50000, 1), 2, said).allowed, 2000 * kMicro);
+  EXPECT_EQ(machine.Report(1, Counted(5000, 1), 2, said).allowed, 200 * kMicro);
+  EXPECT_EQ(machine.Report(11, Counted(50000, 1), 2, said).allowed, 2000 * kMicro);
 }
 
 TEST(EstimatePolicy, AProjectThatBelievesLessTakesNothingFromOthers) {
   Machine machine;
   const MachineSize said{.cpus = 100, .cpu_flops = 1e9, .gpus = 0, .gpu_flops = 0};
   machine.limits.cpus = 1;
-  for (const double day : {10.0, 20.0, 50.0}) machine.Hear(day, Counted(100 + day, day), 2, said);
+  for (const double day : {10.0, 20.0, 50.0}) machine.Report(day, Counted(100 + day, day), 2, said);
   machine.limits.cpus = 100;
-  EXPECT_EQ(machine.Hear(50, Counted(900'000, 1), 1, said).bounds, 0u);
+  EXPECT_EQ(machine.Report(50, Counted(900'000, 1), 1, said).bounds, 0u);
 }
 
 TEST(EstimatePolicy, AReportThatDoesNotTellOfTheMachineTakesNothingFromIt) {
   Machine machine;
-  machine.Hear(1, Counted(100, 1));
-  for (const double day : {10.0, 20.0}) machine.Hear(day, Counted(100 + day, day), 1, {});
-  EXPECT_EQ(machine.Hear(21, Counted(4000, 100)).bounds, 0u);
+  machine.Report(1, Counted(100, 1));
+  for (const double day : {10.0, 20.0}) machine.Report(day, Counted(100 + day, day), 1, {});
+  EXPECT_EQ(machine.Report(21, Counted(4000, 100)).bounds, 0u);
 }
 
 // As the project's word before the machine's size was known, or two clients that tell of it at one time.
@@ -173,11 +173,11 @@ TEST(EstimatePolicy, WhichOfTwoReportsOfOneTimeTellsOfTheGpuMakesNoDifference) {
   constexpr MachineSize kWithGpu{.cpus = 1, .cpu_flops = 1e9, .gpus = 1, .gpu_flops = 1e12};
   for (const bool gpu_first : {true, false}) {
     Machine machine;
-    machine.Hear(1, Counted(100, 1), 3);
+    machine.Report(1, Counted(100, 1), 3);
     for (const bool first : {true, false})
-      machine.Hear(2, Counted(150'000, 1), first == gpu_first ? 1 : 2,
-                   first == gpu_first ? kWithGpu : kSmall);
-    EXPECT_EQ(machine.Hear(2, Counted(300'000, 1), 1, kWithGpu).bounds, 0u) << gpu_first;
+      machine.Report(2, Counted(150'000, 1), first == gpu_first ? 1 : 2,
+                     first == gpu_first ? kWithGpu : kSmall);
+    EXPECT_EQ(machine.Report(2, Counted(300'000, 1), 1, kWithGpu).bounds, 0u) << gpu_first;
     EXPECT_EQ(machine.counted[2].credit, 400 * kMicro) << gpu_first;
   }
 }
@@ -188,8 +188,8 @@ constexpr MachineSize kLarge{.cpus = 1, .cpu_flops = 1e10, .gpus = 0, .gpu_flops
 TEST(EstimatePolicy, WhatASmallerSizeCutsOffIsBelievedOnceALargerOneIsToldOfTheSameTime) {
   for (const bool large_first : {true, false}) {
     Machine machine;
-    machine.Hear(1, Counted(1500, 1), 1, large_first ? kLarge : kSmall);
-    machine.Hear(1, Counted(1800, 1), 1, large_first ? kSmall : kLarge);
+    machine.Report(1, Counted(1500, 1), 1, large_first ? kLarge : kSmall);
+    machine.Report(1, Counted(1800, 1), 1, large_first ? kSmall : kLarge);
     EXPECT_EQ(machine.counted[1].credit, 1800 * kMicro) << large_first;
   }
 }
@@ -197,31 +197,31 @@ TEST(EstimatePolicy, WhatASmallerSizeCutsOffIsBelievedOnceALargerOneIsToldOfTheS
 TEST(EstimatePolicy, AReportThatBringsNothingTellsOfTheMachineToo) {
   for (const bool large_first : {true, false}) {
     Machine machine;
-    machine.Hear(1, Counted(1500, 1), 1, large_first ? kLarge : kSmall);
-    machine.Hear(1, Counted(1500, 1), 1, large_first ? kSmall : kLarge);
+    machine.Report(1, Counted(1500, 1), 1, large_first ? kLarge : kSmall);
+    machine.Report(1, Counted(1500, 1), 1, large_first ? kSmall : kLarge);
     EXPECT_EQ(machine.counted[1].credit, 1500 * kMicro) << large_first;
   }
   // Before the one that brings something, too.
   Machine machine;
-  machine.Hear(1, {}, 1, kLarge);
-  EXPECT_EQ(machine.Hear(1, Counted(1500, 1)).allowed, 1500 * kMicro);
+  machine.Report(1, {}, 1, kLarge);
+  EXPECT_EQ(machine.Report(1, Counted(1500, 1)).allowed, 1500 * kMicro);
 }
 
 TEST(EstimatePolicy, WhatIsCutOffIsBelievedOfAnotherProjectToo) {
   Machine machine;
-  machine.Hear(1, Counted(150, 1), 1);
-  EXPECT_EQ(machine.Hear(1, Counted(150, 1), 2).allowed, 50 * kMicro);
-  machine.Hear(1, Counted(100, 1), 3, kLarge);
+  machine.Report(1, Counted(150, 1), 1);
+  EXPECT_EQ(machine.Report(1, Counted(150, 1), 2).allowed, 50 * kMicro);
+  machine.Report(1, Counted(100, 1), 3, kLarge);
   EXPECT_EQ(machine.counted[2].credit, 150 * kMicro);
   EXPECT_EQ(machine.credit(), 400 * kMicro);
 }
 
 TEST(EstimatePolicy, WhatIsCutOffIsGoneOnceTimeHasPassed) {
   Machine machine;
-  machine.Hear(1, Counted(1500, 1));
-  machine.Hear(2, Counted(1510, 2), 1, kLarge);
+  machine.Report(1, Counted(1500, 1));
+  machine.Report(2, Counted(1510, 2), 1, kLarge);
   EXPECT_EQ(machine.credit(), 210 * kMicro);
-  machine.Hear(1, Counted(10, 2), 2, kLarge);
+  machine.Report(1, Counted(10, 2), 2, kLarge);
   EXPECT_EQ(machine.credit(), 220 * kMicro);
 }
 
@@ -229,10 +229,10 @@ TEST(EstimatePolicy, WhatIsCutOffIsGoneOnceTimeHasPassed) {
 TEST(EstimatePolicy, WhatIsKeptIsWorthWhatTheMachineIsBelievedToBeAtLast) {
   for (const bool large_first : {true, false}) {
     Machine machine;
-    machine.Hear(60, Counted(12'000, 1), 1);
-    machine.Hear(90, Counted(0.000001, 1), 2, large_first ? kLarge : kSmall);
-    machine.Hear(90, Counted(0.000002, 1), 3, large_first ? kSmall : kLarge);
-    machine.Hear(90, Counted(1e9, 1), 1, kLarge);
+    machine.Report(60, Counted(12'000, 1), 1);
+    machine.Report(90, Counted(0.000001, 1), 2, large_first ? kLarge : kSmall);
+    machine.Report(90, Counted(0.000002, 1), 3, large_first ? kSmall : kLarge);
+    machine.Report(90, Counted(1e9, 1), 1, kLarge);
     // 90 days at 2,000 less what was spent are more than 60 days at 2,000.
     EXPECT_EQ(machine.counted[1].credit, (12'000 + 60 * 2000) * kMicro - 3) << large_first;
   }
@@ -245,14 +245,14 @@ TEST(EstimatePolicy, AProjectThatIsHeardOfAtTheSameTimeKeepsItForLonger) {
       Machine machine;
       EstimateLimits patient;
       patient.saved_time = 90 * kDay;
-      machine.Hear(1, Counted(200, 1), 1);
+      machine.Report(1, Counted(200, 1), 1);
       for (const bool first : {true, false}) {
         const bool of_patient = first == patient_first;
         machine.limits = of_patient ? patient : EstimateLimits{};
         if (of_patient) {
-          machine.Hear(101, Counted(brings, 0), 2);
+          machine.Report(101, Counted(brings, 0), 2);
         } else {
-          for (const int project : {3, 4}) machine.Hear(101, Counted(9000, 1), project);
+          for (const int project : {3, 4}) machine.Report(101, Counted(9000, 1), project);
         }
       }
       EXPECT_EQ(machine.credit(), (200 + 90 * 200) * kMicro) << patient_first << ' ' << brings;
@@ -261,31 +261,31 @@ TEST(EstimatePolicy, AProjectThatIsHeardOfAtTheSameTimeKeepsItForLonger) {
 
 TEST(EstimatePolicy, AMonthOfSilenceAndThenItsWorkIsInOrder) {
   Machine machine;
-  machine.Hear(1, Counted(200, kDay));
-  EXPECT_EQ(machine.Hear(32, Counted(200 * 32, 32 * kDay)).allowed, 31 * 200 * kMicro);
+  machine.Report(1, Counted(200, kDay));
+  EXPECT_EQ(machine.Report(32, Counted(200 * 32, 32 * kDay)).allowed, 31 * 200 * kMicro);
 }
 
 TEST(EstimatePolicy, WhatWasNotDoneInTwoMonthsIsNotKeptForLonger) {
   Machine machine;
-  machine.Hear(1, Counted(200, kDay));
-  const EstimateDecision late = machine.Hear(1001, Counted(200 * 1001.0, 1001 * kDay));
+  machine.Report(1, Counted(200, kDay));
+  const EstimateDecision late = machine.Report(1001, Counted(200 * 1001.0, 1001 * kDay));
   EXPECT_EQ(late.allowed, 60 * 200 * kMicro);
   EXPECT_EQ(late.bounds, kEstimateCredit | kEstimateRunTime);
 }
 
 TEST(EstimatePolicy, WhatWasNotKeptIsNotThereForTheNextReportEither) {
   Machine machine;
-  machine.Hear(1, Counted(200, 1));
-  EXPECT_EQ(machine.Hear(1001, Counted(1e6, 2)).allowed, 60 * 200 * kMicro);
-  EXPECT_EQ(machine.Hear(1002, Counted(2e6, 3)).allowed, 200 * kMicro);
+  machine.Report(1, Counted(200, 1));
+  EXPECT_EQ(machine.Report(1001, Counted(1e6, 2)).allowed, 60 * 200 * kMicro);
+  EXPECT_EQ(machine.Report(1002, Counted(2e6, 3)).allowed, 200 * kMicro);
 }
 
 TEST(EstimatePolicy, ForHowLongItIsKeptIsTheProjects) {
   for (const auto& [saved_days, kept] : std::map<double, double>{{7, 7}, {90, 90}, {0, 0}}) {
     Machine machine;
     machine.limits.saved_time = saved_days * kDay;
-    machine.Hear(1, Counted(200, kDay));
-    const EstimateDecision late = machine.Hear(1001, Counted(200 * 1001.0, 1001 * kDay));
+    machine.Report(1, Counted(200, kDay));
+    const EstimateDecision late = machine.Report(1001, Counted(200 * 1001.0, 1001 * kDay));
     EXPECT_EQ(late.allowed, static_cast<MicroCredit>(kept) * 200 * kMicro) << saved_days;
   }
 }
@@ -293,9 +293,9 @@ TEST(EstimatePolicy, ForHowLongItIsKeptIsTheProjects) {
 TEST(EstimatePolicy, AProjectThatKeepsTimeForLongerLiftsNobodyElsesLimit) {
   Machine machine;
   machine.limits.saved_time = 90 * kDay;
-  machine.Hear(100, Counted(0.000001, 0), 1);
+  machine.Report(100, Counted(0.000001, 0), 1);
   machine.limits.saved_time = 7 * kDay;
-  EXPECT_EQ(machine.Hear(100, Counted(1e6, 1), 2).allowed, 7 * 200 * kMicro);
+  EXPECT_EQ(machine.Report(100, Counted(1e6, 1), 2).allowed, 7 * 200 * kMicro);
 }
 
 // Both were heard of before; the impatient one reports first, so the machine's time is counted for it first.
@@ -303,31 +303,31 @@ TEST(EstimatePolicy, AProjectThatKeepsTimeForLessTakesNothingFromOthers) {
   Machine machine;
   EstimateLimits patient;
   patient.saved_time = 90 * kDay;
-  machine.allowance.Hear(kStart, patient);
+  machine.allowance.StartAt(kStart, patient);
   machine.limits.saved_time = 1 * kDay;
-  for (const double day : {20.0, 50.0, 80.0}) machine.Hear(day, Counted(day, day), 2);
+  for (const double day : {20.0, 50.0, 80.0}) machine.Report(day, Counted(day, day), 2);
   machine.limits = patient;
-  EXPECT_EQ(machine.Hear(80, Counted(15'000, 1), 1).bounds, 0u);
+  EXPECT_EQ(machine.Report(80, Counted(15'000, 1), 1).bounds, 0u);
 }
 
 TEST(EstimatePolicy, AllProjectsTogetherGetWhatTheMostPatientOneKeeps) {
   Machine machine;
-  EXPECT_EQ(machine.Hear(1000, Counted(1e6, 1), 1).allowed, 60 * 200 * kMicro);
-  EXPECT_EQ(machine.Hear(1000, Counted(1e6, 1), 2).allowed, 0);
+  EXPECT_EQ(machine.Report(1000, Counted(1e6, 1), 1).allowed, 60 * 200 * kMicro);
+  EXPECT_EQ(machine.Report(1000, Counted(1e6, 1), 2).allowed, 0);
 }
 
 TEST(EstimatePolicy, WhatItDidBeforeItWasHeardOfCountsNothing) {
   Machine machine;
-  const EstimateDecision first = machine.Hear(0, Counted(1e6, 1e6));
+  const EstimateDecision first = machine.Report(0, Counted(1e6, 1e6));
   EXPECT_EQ(first.allowed, 0);
   EXPECT_EQ(first.asked, 1'000'000 * kMicro);
-  EXPECT_EQ(machine.Hear(1, Counted(1e6 + 100, 1e6 + 100)).allowed, 100 * kMicro);
+  EXPECT_EQ(machine.Report(1, Counted(1e6 + 100, 1e6 + 100)).allowed, 100 * kMicro);
 }
 
 TEST(EstimatePolicy, AMachineWithAMillionGpusIsBelievedToBeALargeOne) {
   Machine machine;
   const MachineSize said{.cpus = 1e6, .cpu_flops = 1e15, .gpus = 1e6, .gpu_flops = 1e18};
-  const EstimateDecision cheat = machine.Hear(1, Counted(1e12, 1e12, 1u << 30), 1, said, Resource::kNvidia);
+  const EstimateDecision cheat = machine.Report(1, Counted(1e12, 1e12, 1u << 30), 1, said, Resource::kNvidia);
   EXPECT_EQ(cheat.flops, 512 * 1e11 + 16 * 2e14);
   EXPECT_EQ(cheat.allowed, static_cast<MicroCredit>(cheat.flops / 1e9 * 200 * kMicro));
   EXPECT_EQ(machine.counted[1].run_time, static_cast<std::int64_t>(16 * kDay) * kMicro);
@@ -340,33 +340,33 @@ TEST(EstimatePolicy, LimitsThatNoMachineReachesMakeNoInfinity) {
   machine.limits = {
       .cpus = 1e300, .cpu_flops = 1e300, .gpus = 1e300, .gpu_flops = 1e300, .saved_time = 1e300};
   const MachineSize said{.cpus = 1e300, .cpu_flops = 1e300, .gpus = 1e300, .gpu_flops = 1e300};
-  EXPECT_EQ(machine.Hear(1, Counted(9e12, 9e12), 1, said).allowed, *CountOf(9e12));
+  EXPECT_EQ(machine.Report(1, Counted(9e12, 9e12), 1, said).allowed, *CountOf(9e12));
 }
 
 TEST(EstimatePolicy, FailedJobsCountTheirRunTime) {
   Machine machine;
-  const EstimateDecision failed = machine.Hear(1, Counted(100, 43200, 5, 5, 43200));
+  const EstimateDecision failed = machine.Report(1, Counted(100, 43200, 5, 5, 43200));
   EXPECT_EQ(failed.bounds, 0u);
   EXPECT_EQ(machine.counted[1], Counted(100, 43200, 5, 5, 43200));
   // No more of them than there are jobs, or seconds.
-  EXPECT_EQ(machine.Hear(2, Counted(110, 44200, 6, 9, 90000)).bounds, kEstimateFailed);
+  EXPECT_EQ(machine.Report(2, Counted(110, 44200, 6, 9, 90000)).bounds, kEstimateFailed);
   EXPECT_EQ(machine.counted[1], Counted(110, 44200, 6, 6, 44200));
 }
 
 TEST(EstimatePolicy, AGpusTimeIsItsOwn) {
   Machine machine;
   const MachineSize size{.cpus = 4, .cpu_flops = 1e10, .gpus = 1, .gpu_flops = 1e13};
-  machine.Hear(1, Counted(10, 3 * kDay), 1, size);
-  const EstimateDecision gpu = machine.Hear(1, Counted(10, 1.5 * kDay), 1, size, Resource::kNvidia);
+  machine.Report(1, Counted(10, 3 * kDay), 1, size);
+  const EstimateDecision gpu = machine.Report(1, Counted(10, 1.5 * kDay), 1, size, Resource::kNvidia);
   EXPECT_EQ(gpu.uses.front().counters.run_time, static_cast<std::int64_t>(kDay) * kMicro);
   EXPECT_EQ(gpu.bounds, kEstimateRunTime);
 }
 
 TEST(EstimatePolicy, AMachineIsAsOldAsTheFirstThatIsHeardOfIt) {
   Machine machine;
-  machine.allowance.Hear(kStart - kDay, {});  // comes late, and before any report
-  EXPECT_EQ(machine.Hear(1, Counted(400, 2 * kDay)).allowed, 400 * kMicro);
-  machine.allowance.Hear(kStart - 100 * kDay, {});
+  machine.allowance.StartAt(kStart - kDay, {});  // comes late, and before any report
+  EXPECT_EQ(machine.Report(1, Counted(400, 2 * kDay)).allowed, 400 * kMicro);
+  machine.allowance.StartAt(kStart - 100 * kDay, {});
   EXPECT_EQ(machine.allowance.since, kStart - kDay);
 }
 
@@ -407,8 +407,8 @@ RC_GTEST_PROP(EstimateProperties, WithoutBoundsTheSumIsTheHighestMarkInAnyOrderW
   heard.insert(heard.end(), reports.begin(), reports.end());
   // Time enough has passed: what a report could not have done by its own time would be cut off.
   Machine machine;
-  machine.Hear(60, Counted(0.000001, 0), 99);
-  for (const Said& said : heard) machine.Hear(said.day, said.counters, said.project);
+  machine.Report(60, Counted(0.000001, 0), 99);
+  for (const Said& said : heard) machine.Report(said.day, said.counters, said.project);
   for (const auto& [project, micro] : highest) RC_ASSERT(machine.counted[project].credit == micro);
 }
 
@@ -422,8 +422,8 @@ RC_GTEST_PROP(EstimateProperties, WhereReportsOfOneTimeAreCutTheirSumIsTheSameIn
     while (end < reports.size() && reports[end].day == reports[begin].day) ++end;
     const std::vector<Said> batch(reports.begin() + static_cast<std::ptrdiff_t>(begin),
                                   reports.begin() + static_cast<std::ptrdiff_t>(end));
-    for (const Said& said : batch) in_order.Hear(said.day, said.counters, said.project);
-    for (const Said& said : Shuffled(batch)) mixed.Hear(said.day, said.counters, said.project);
+    for (const Said& said : batch) in_order.Report(said.day, said.counters, said.project);
+    for (const Said& said : Shuffled(batch)) mixed.Report(said.day, said.counters, said.project);
     RC_ASSERT(in_order.credit() == mixed.credit());
     begin = end;
   }
@@ -465,7 +465,7 @@ RC_GTEST_PROP(EstimateProperties, WhichReportOfOneTimeTellsOfALargerMachineMakes
   Machine mixed;
   const auto hear = [&](Machine& machine, double day, const Told& told) {
     machine.limits = limits[told.project];
-    machine.Hear(day, told.counters, told.project, told.size, told.resource);
+    machine.Report(day, told.counters, told.project, told.size, told.resource);
   };
   double day = 0;
   for (int left = *rc::gen::inRange(0, 6); left > 0; --left) {
@@ -501,7 +501,7 @@ RC_GTEST_PROP(EstimateProperties, NoReportsEarnMoreThanTheMachineCanHaveDone, ()
   double newest = 0;
   MicroCredit asked = 0;
   for (const Said& said : reports) {
-    const EstimateDecision decision = machine.Hear(said.day, said.counters, said.project);
+    const EstimateDecision decision = machine.Report(said.day, said.counters, said.project);
     asked += decision.asked;
     newest = std::max(newest, said.day);
     RC_ASSERT(decision.allowed <= decision.asked);

@@ -95,7 +95,7 @@ class Running {
 // What a stage keeps of the result.
 struct Paid {
   TricklePrice price;
-  TrickleMark mark;
+  HighWaterMark mark;
   MicroCredit micro = 0;
 
   TrickleDecision Take(const TrickleMessage& message) {
@@ -134,7 +134,7 @@ TEST(ElapsedRule, PaysWhatTheClaimOfAJobThatEndedHereWouldBe) {
     ended.elapsed = elapsed;
     ended.received = elapsed + 1;
     HostRecord host = running.host();
-    EXPECT_EQ(CreditOfMark(price, elapsed), running.world().ClaimOf(ended, host).claimed) << elapsed;
+    EXPECT_EQ(CreditOfHighWaterMark(price, elapsed), running.world().ClaimOf(ended, host).claimed) << elapsed;
   }
 }
 
@@ -350,7 +350,7 @@ TEST(Trickles, AnIncrementIsPaidOnceWhateverComesAgain) {
   Running running;
   Paid paid{running.Price(ElapsedIncrements())};
   EXPECT_EQ(paid.Take(IncrementAt(10, 4, kDay)).partial, 200 * kMicro);
-  const TrickleMark once = paid.mark;
+  const HighWaterMark once = paid.mark;
   EXPECT_EQ(paid.Take(IncrementAt(11, 4, kDay)).outcome, TrickleOutcome::kRepeat);
   EXPECT_EQ(paid.Take(IncrementAt(12, 4, 2 * kDay)).outcome, TrickleOutcome::kRepeat);
   EXPECT_EQ(paid.mark, once);
@@ -396,7 +396,7 @@ TEST(Trickles, AResultThatSendsSeveralVarietiesIsPaidTheBestOfThem) {
   half.typical = {.median = 0.5e9, .percentile_95 = 0.5e9};
   running.host().whetstone = kGflops;
   const TricklePrice prices[] = {running.Price(Elapsed()), running.Price(half)};
-  TrickleMark marks[2];
+  HighWaterMark marks[2];
   MicroCredit paid = 0;
   for (int day = 1; day <= 30; ++day) {
     for (std::size_t k = 0; k < 2; ++k) {
@@ -480,7 +480,7 @@ TEST(Refusals, NameTheFieldAndLeaveNoTrace) {
   };
   Running running;
   for (const Case& c : cases) {
-    const TrickleMark mark{.value = 7, .sum_ns = 7'000'000'000, .seen = {3}};
+    const HighWaterMark mark{.value = 7, .sum_ns = 7'000'000'000, .seen = {3}};
     const TrickleDecision decision = Decide(running.Price(c.rule), mark, 11, c.message);
     EXPECT_TRUE(decision.refused()) << c.field;
     EXPECT_EQ(decision.outcome, c.outcome) << c.field;
@@ -497,7 +497,7 @@ TEST(Refusals, OfCreditThatIsNoNumberOfMicroCredits) {
   const TrickleDecision decision = Decide(running.Price(Elapsed()), {}, 0, ElapsedAt(10, kDay));
   EXPECT_EQ(decision.outcome, TrickleOutcome::kTooMuch);
   EXPECT_EQ(decision.field, "elapsed_time");
-  EXPECT_EQ(decision.after, TrickleMark{});
+  EXPECT_EQ(decision.after, HighWaterMark{});
 }
 
 TEST(Rules, ThatMakeNoSenseAreToldByField) {
@@ -569,7 +569,7 @@ TrickleMessage AnyMessage() {
 }
 
 MicroCredit WorthOf(const TricklePrice& price, double mark) {
-  return RoundToMicro(CreditOfMark(price, mark));
+  return RoundToMicro(CreditOfHighWaterMark(price, mark));
 }
 
 RC_GTEST_PROP(TrickleProperties, AnyOrderRepetitionAndLossWithTheSameMarkPayTheSame, ()) {
@@ -613,9 +613,9 @@ RC_GTEST_PROP(TrickleProperties, TheWorthOfAMarkNeverFallsWithTheMark, ()) {
   const double a = *rc::gen::inRange(0, 1'000'000) / 1'000'003.0 * top;
   const double next = std::nextafter(a, kInfinity);
   const double b = a + *rc::gen::inRange(0, 1'000'000) / 1'000'003.0 * (top - a);
-  RC_ASSERT(CreditOfMark(price, a) >= 0);
-  RC_ASSERT(CreditOfMark(price, a) <= CreditOfMark(price, next));
-  RC_ASSERT(CreditOfMark(price, a) <= CreditOfMark(price, b));
+  RC_ASSERT(CreditOfHighWaterMark(price, a) >= 0);
+  RC_ASSERT(CreditOfHighWaterMark(price, a) <= CreditOfHighWaterMark(price, next));
+  RC_ASSERT(CreditOfHighWaterMark(price, a) <= CreditOfHighWaterMark(price, b));
 }
 
 // Numbers of a dispatch, a host and its scales as they may come.
@@ -639,7 +639,7 @@ RC_GTEST_PROP(TrickleProperties, WhateverADispatchSaysNothingIsWorthLessThanNoth
       *rc::gen::element(Elapsed(), ElapsedIncrements(), Steps(), Fraction(), RunTime(), Days()));
   double before = 0;
   for (const double mark : {0.0, 1e-9, 0.5, 1.0, 4000.0, 1e7, 1e300}) {
-    const double credit = CreditOfMark(price, mark);
+    const double credit = CreditOfHighWaterMark(price, mark);
     RC_ASSERT(credit >= before);
     before = credit;
   }
@@ -692,7 +692,7 @@ RC_GTEST_PROP(TrickleProperties, AnAttackerGetsNoMoreThanTheWallTimeIsWorth, ())
   RC_ASSERT(attacker.mark.value <= most);
   RC_ASSERT(attacker.micro <= WorthOf(price, most));
   RC_ASSERT(attacker.micro == WorthOf(price, attacker.mark.value));
-  RC_ASSERT(CreditOfMark(price, attacker.mark.value) <=
+  RC_ASSERT(CreditOfHighWaterMark(price, attacker.mark.value) <=
             std::min({price.bound_credit, price.estimate_credit, price.max_credit}));
 }
 

@@ -45,7 +45,7 @@ TEST(WorthIfValid, IsWhatTheSameResultGotWhereItWasValidUnderEveryPolicy) {
     world.last_result -= 1;  // the same result
     const auto worth = Judge(world, job, host);
     ASSERT_TRUE(worth);
-    EXPECT_TRUE(TellsWorth(worth->claim));
+    EXPECT_TRUE(StatesWorth(worth->claim));
     EXPECT_EQ(worth->claim.claimed, valid.claimed);
     EXPECT_EQ(worth->claim.pfc, valid.pfc);
     EXPECT_EQ(worth->claim.mode, valid.mode);
@@ -90,10 +90,10 @@ TEST(WorthIfValid, NothingTellsItWhereNobodyAssignedAnAmount) {
   World world(PolicyFor(PolicyKind::kAssigned), PolicyKind::kAssigned);
   const auto nobody = Judge(world, {}, Proven(world));
   ASSERT_TRUE(nobody) << "the operator may name the amount";
-  EXPECT_FALSE(TellsWorth(nobody->claim));
+  EXPECT_FALSE(StatesWorth(nobody->claim));
   const auto application = Judge(world, {.reported_credit = 7}, Proven(world));
   ASSERT_TRUE(application);
-  EXPECT_TRUE(TellsWorth(application->claim));
+  EXPECT_TRUE(StatesWorth(application->claim));
   EXPECT_EQ(application->credit, 7);
 }
 

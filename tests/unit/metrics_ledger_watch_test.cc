@@ -5,8 +5,8 @@
 #include <string>
 
 #include "common/wire/control/control_codec.h"
-#include "common/wire/control/mark_codec.h"
 #include "common/wire/control/topics.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/ledger/claim_codec.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "common/wire/ledger/refused_codec.h"
@@ -77,8 +77,9 @@ TEST_F(Watch, GrantsAndTheirCreditCountForTheirApp) {
 }
 
 TEST_F(Watch, WhatIsNoAwardInTheLedgerDoesNotCount) {
-  for (const auto kind : {wire::GrantKind::kOpening, wire::GrantKind::kHostLeaves,
-                          wire::GrantKind::kHostAccount, wire::GrantKind::kHostShare, wire::GrantKind::kMark})
+  for (const auto kind :
+       {wire::GrantKind::kOpening, wire::GrantKind::kHostLeaves, wire::GrantKind::kHostAccount,
+        wire::GrantKind::kHostShare, wire::GrantKind::kWatermark})
     Grant(1, 1, 1000, kind);
   watch_.Settled(true);
   EXPECT_EQ(Of(1, 1).grants, 0u);

@@ -14,20 +14,20 @@ namespace {
 // What is said, one letter each, with a '|' where a period ends before it; '!' asks for that before the next; '.' is the end.
 std::string WithEnds(const std::string& story) {
   std::string told;
-  Said last = Said::kNothing;
+  PeriodKind last = PeriodKind::kNothing;
   bool asked = false;
   for (const char c : story) {
     if (c == '!') {
       asked = true;
       continue;
     }
-    const auto said = static_cast<Said>(std::string(".rchutT").find(c));
+    const auto said = static_cast<PeriodKind>(std::string(".rchutT").find(c));
     if (PeriodEndsBefore(last, said, asked || c == '.')) {
       told.push_back('|');
-      last = Said::kNothing;
+      last = PeriodKind::kNothing;
     }
     told.push_back(c);
-    if (said != Said::kNothing) last = said;
+    if (said != PeriodKind::kNothing) last = said;
     asked = false;
   }
   return told;
@@ -50,27 +50,28 @@ TEST(Periods, WhatASourceAsksForIsThereAndTheEndIsOneHoweverOftenItComes) {
 
 TEST(Periods, AnEventIsOfTheKindOfItsTopic) {
   const auto said = [](wire::EventBody body) {
-    return SaidBy(wire::EncodeEvent({.head = {.id = 1, .project = ProjectId(1)}, .body = std::move(body)}));
+    return PeriodKindOf(
+        wire::EncodeEvent({.head = {.id = 1, .project = ProjectId(1)}, .body = std::move(body)}));
   };
-  EXPECT_EQ(said(wire::Completion{}), Said::kResults);
-  EXPECT_EQ(said(wire::Trickle{}), Said::kResults);
-  EXPECT_EQ(said(wire::MachineHost{.machine = 1}), Said::kResults) << "no result waits for its word";
-  EXPECT_EQ(said(wire::EstimatedCredit{.machine = 1}), Said::kResults);
-  EXPECT_EQ(said(wire::AppChange{}), Said::kCatalogue);
-  EXPECT_EQ(said(wire::Repricing{}), Said::kUsers);
-  EXPECT_EQ(said(wire::HostMember{.host = HostId(1)}), Said::kHosts);
-  EXPECT_EQ(said(wire::JobReversal{.host = HostId(1)}), Said::kHosts);
-  EXPECT_EQ(said(wire::JobRepricing{.host = HostId(1)}), Said::kHosts);
-  EXPECT_EQ(said(wire::OpeningTotal{.kind = wire::AccountKind::kUser, .account = 1}), Said::kUsers);
-  EXPECT_EQ(said(wire::OpeningTotal{.kind = wire::AccountKind::kTeam, .account = 1}), Said::kTeams);
-  EXPECT_EQ(said(wire::Tick{}), Said::kTick);
-  EXPECT_EQ(said(wire::Barrier{}), Said::kTick);
-  EXPECT_EQ(said(wire::Mark{}), Said::kNothing);
-  EXPECT_EQ(said(wire::HostAsked{.host = HostId(1), .user = UserId(1)}), Said::kNothing);
+  EXPECT_EQ(said(wire::Completion{}), PeriodKind::kResults);
+  EXPECT_EQ(said(wire::Trickle{}), PeriodKind::kResults);
+  EXPECT_EQ(said(wire::MachineHost{.machine = 1}), PeriodKind::kResults) << "no result waits for its word";
+  EXPECT_EQ(said(wire::EstimatedCredit{.machine = 1}), PeriodKind::kResults);
+  EXPECT_EQ(said(wire::AppChange{}), PeriodKind::kCatalogue);
+  EXPECT_EQ(said(wire::Repricing{}), PeriodKind::kUsers);
+  EXPECT_EQ(said(wire::HostMember{.host = HostId(1)}), PeriodKind::kHosts);
+  EXPECT_EQ(said(wire::JobReversal{.host = HostId(1)}), PeriodKind::kHosts);
+  EXPECT_EQ(said(wire::JobRepricing{.host = HostId(1)}), PeriodKind::kHosts);
+  EXPECT_EQ(said(wire::OpeningTotal{.kind = wire::AccountKind::kUser, .account = 1}), PeriodKind::kUsers);
+  EXPECT_EQ(said(wire::OpeningTotal{.kind = wire::AccountKind::kTeam, .account = 1}), PeriodKind::kTeams);
+  EXPECT_EQ(said(wire::Tick{}), PeriodKind::kTick);
+  EXPECT_EQ(said(wire::Barrier{}), PeriodKind::kTick);
+  EXPECT_EQ(said(wire::Watermark{}), PeriodKind::kNothing);
+  EXPECT_EQ(said(wire::HostAsked{.host = HostId(1), .user = UserId(1)}), PeriodKind::kNothing);
   EXPECT_EQ(said(wire::HeldResult{.host = HostId(1), .result = ResultId(2), .holder = HostId(3)}),
-            Said::kNothing);
-  EXPECT_EQ(SaidBy(""), Said::kNothing);
-  EXPECT_EQ(SaidBy("no envelope"), Said::kResults);
+            PeriodKind::kNothing);
+  EXPECT_EQ(PeriodKindOf(""), PeriodKind::kNothing);
+  EXPECT_EQ(PeriodKindOf("no envelope"), PeriodKind::kResults);
 }
 
 }  // namespace

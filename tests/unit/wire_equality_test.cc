@@ -5,9 +5,9 @@
 #include <map>
 
 #include "common/wire/control/control_codec.h"
-#include "common/wire/control/mark_codec.h"
 #include "common/wire/control/sample_source.h"
 #include "common/wire/control/scale_codec.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/ledger/account_codec.h"
 #include "common/wire/ledger/claim_codec.h"
@@ -68,7 +68,7 @@ bool RewriteSamples(std::string_view bytes, std::string* out) {
   if (!DecodeSampleBatch(bytes, &project, &samples) || !DecodeSampleSource(bytes, &source)) return false;
   EXPECT_EQ(source.project, project);
   EncodeSampleBatch(project, samples, out);
-  AppendSampleSource(source.partition, source.passed_mark, out);
+  AppendSampleSource(source.partition, source.passed_watermark, out);
   return true;
 }
 bool RewriteEpoch(std::string_view bytes, std::string* out) {
@@ -84,7 +84,7 @@ bool RewriteControl(std::string_view bytes, std::string* out) {
   switch (control.kind) {
     case ControlKind::kNone: return false;
     case ControlKind::kEvent: EncodeControlEvent(control.head, control.body, out); return true;
-    case ControlKind::kMark: EncodeControlMark(control.head, control.mark, out); return true;
+    case ControlKind::kWatermark: EncodeControlWatermark(control.head, control.watermark, out); return true;
     case ControlKind::kEpoch: break;
   }
   ProjectId project;
@@ -403,7 +403,7 @@ TEST(WireEquality, HowFarAPartitionHasComeIsWrittenAsGeneratedCodeWritesItAndIsN
   for (int i = 0; i < 2000; ++i) {
     const auto m = RandomMessage<v1::Passed>(random);
     const Passed passed{
-        .source = m.source_partition(), .mark = m.mark(), .control = m.control(), .moved = m.moved()};
+        .source = m.source_partition(), .watermark = m.mark(), .control = m.control(), .moved = m.moved()};
     v1::Claim claim;
     *claim.mutable_passed() = m;
     v1::Grant grant;
@@ -425,7 +425,7 @@ TEST(WireEquality, HowFarAPartitionHasComeIsWrittenAsGeneratedCodeWritesItAndIsN
     EXPECT_TRUE(IsPassedPosting(posting.SerializeAsString()));
     GrantHead head;
     ASSERT_TRUE(DecodeGrantHead(grant.SerializeAsString(), &head));
-    EXPECT_EQ(head, (GrantHead{.kind = GrantKind::kMark}));
+    EXPECT_EQ(head, (GrantHead{.kind = GrantKind::kWatermark}));
 
     auto other = RandomMessage<v1::Claim>(random);
     other.set_project(1);
@@ -435,14 +435,14 @@ TEST(WireEquality, HowFarAPartitionHasComeIsWrittenAsGeneratedCodeWritesItAndIsN
     EXPECT_FALSE(IsPassedPosting(posted.SerializeAsString()));
 
     const auto all = RandomMessage<v1::MarkPassed>(random);
-    MarkPassed told;
-    ASSERT_TRUE(DecodeMarkPassed(all.SerializeAsString(), &told));
+    WatermarkPassed told;
+    ASSERT_TRUE(DecodeWatermarkPassed(all.SerializeAsString(), &told));
     EXPECT_EQ(told.number, all.number());
     EXPECT_EQ(told.barrier, all.barrier());
     EXPECT_EQ(told.partition, all.partition());
     EXPECT_EQ(told.moved, all.moved());
     std::string ours;
-    EncodeMarkPassed(told, &ours);
+    EncodeWatermarkPassed(told, &ours);
     EXPECT_EQ(ours, all.SerializeAsString());
   }
   Passed read;
@@ -851,8 +851,8 @@ TEST(WireEquality, CutOffAndRandomBytesAreReadWithoutHarm) {
     Passed passed;
     for (const PassedIn place : {PassedIn::kClaim, PassedIn::kGrant, PassedIn::kPosting})
       (void)DecodePassed(place, bytes, &passed);
-    MarkPassed mark;
-    (void)DecodeMarkPassed(bytes, &mark);
+    WatermarkPassed mark;
+    (void)DecodeWatermarkPassed(bytes, &mark);
     ProjectId project;
     std::vector<credit::Sample> samples;
     (void)DecodeSampleBatch(bytes, &project, &samples);

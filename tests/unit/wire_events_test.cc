@@ -608,22 +608,22 @@ TEST(WireJson, AMemberEventTellsTheFieldsThatItHas) {
     return *event;
   };
   const auto user = std::get<UserMember>(told(R"({"user":{"user":1,"team":0}})").body);
-  EXPECT_EQ(user.told, UserMember::kTeam);
-  EXPECT_EQ(std::get<UserMember>(told(R"({"user":{"user":1,"name":"","country":"x"}})").body).told,
+  EXPECT_EQ(user.present, UserMember::kTeam);
+  EXPECT_EQ(std::get<UserMember>(told(R"({"user":{"user":1,"name":"","country":"x"}})").body).present,
             UserMember::kName | UserMember::kCountry);
   const auto host =
       std::get<HostMember>(told(R"({"host":{"host":1,"cpus":4,"profile":{"hidden":false}}})").body);
-  EXPECT_EQ(host.told, HostMember::kCpus);
+  EXPECT_EQ(host.present, HostMember::kCpus);
   ASSERT_TRUE(host.profile.has_value());
-  EXPECT_EQ(host.profile->told, FieldBit(4));
+  EXPECT_EQ(host.profile->present, FieldBit(4));
   const auto gone = std::get<HostMember>(told(R"({"host":{"host":1,"deleted":true}})").body);
-  EXPECT_EQ(gone.told, 0u);
+  EXPECT_EQ(gone.present, 0u);
   EXPECT_EQ(gone.Sets(), HostMember::kAllFields);
-  EXPECT_EQ(std::get<TeamMember>(told(R"({"team":{"team":1}})").body).told, 0u);
+  EXPECT_EQ(std::get<TeamMember>(told(R"({"team":{"team":1}})").body).present, 0u);
   // What is made here has all fields.
   const auto all = ParseEvent(EncodeEvent({.head = {}, .body = TeamMember{.team = TeamId(1)}}));
   ASSERT_TRUE(all.ok());
-  EXPECT_EQ(std::get<TeamMember>(all->body).told, TeamMember::kAllFields);
+  EXPECT_EQ(std::get<TeamMember>(all->body).present, TeamMember::kAllFields);
 }
 
 TEST(WireJson, ALineGoesThereAndBackExactly) {

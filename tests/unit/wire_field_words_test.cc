@@ -1,5 +1,5 @@
 // Partial events: of each field the newest event that tells it counts, in whatever order they come.
-#include "common/wire/events/field_words.h"
+#include "common/wire/events/field_stamps.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace cobblestone::wire {
 namespace {
 
 struct Told {
-  Word word;
+  EventStamp word;
   FieldMask fields = 0;
 };
 
@@ -22,13 +22,13 @@ constexpr FieldMask kAll = FieldsTo(kFields);
 // The id of the event that each field comes of; 0: of none.
 std::array<std::uint64_t, kFields> Applied(const std::vector<Told>& events) {
   std::array<std::uint64_t, kFields> values{};
-  Word newest;
-  FieldWords earlier;
+  EventStamp newest;
+  FieldStamps earlier;
   for (const Told& one : events) {
-    const FieldMask news = NewsIn(one.word, one.fields, newest, earlier);
+    const FieldMask news = NewerFields(one.word, one.fields, newest, earlier);
     EXPECT_EQ(news & ~one.fields, 0u);
-    TellFields(one.word, one.fields, kAll, &newest, &earlier);
-    EXPECT_EQ(NewsIn(one.word, one.fields, newest, earlier), 0u) << "a repeat tells nothing";
+    StampFields(one.word, one.fields, kAll, &newest, &earlier);
+    EXPECT_EQ(NewerFields(one.word, one.fields, newest, earlier), 0u) << "a repeat tells nothing";
     for (int i = 0; i < kFields; ++i)
       if ((news & FieldBit(i + 1)) != 0) values[static_cast<std::size_t>(i)] = one.word.id;
     FieldMask seen = 0;
@@ -52,7 +52,7 @@ std::array<std::uint64_t, kFields> Newest(const std::vector<Told>& events) {
 }
 
 // All sets of fields of four events, in all orders; two are of one time, where the larger id is the newer one.
-TEST(FieldWords, OfEachFieldTheNewestEventCountsInWhateverOrderTheyCome) {
+TEST(FieldStamps, OfEachFieldTheNewestEventCountsInWhateverOrderTheyCome) {
   for (unsigned sets = 0; sets < 8 * 8 * 8 * 8; ++sets) {
     std::vector<Told> events;
     for (unsigned i = 0; i < 4; ++i)
@@ -68,15 +68,15 @@ TEST(FieldWords, OfEachFieldTheNewestEventCountsInWhateverOrderTheyCome) {
   }
 }
 
-TEST(FieldWords, EventsThatTellAllLeaveNothingBesideTheNewest) {
-  Word newest;
-  FieldWords earlier;
+TEST(FieldStamps, EventsThatTellAllLeaveNothingBesideTheNewest) {
+  EventStamp newest;
+  FieldStamps earlier;
   for (std::uint64_t id = 1; id <= 3; ++id) {
-    TellFields({.id = id, .time = 1, .hash = 0}, kAll, kAll, &newest, &earlier);
+    StampFields({.id = id, .time = 1, .hash = 0}, kAll, kAll, &newest, &earlier);
     EXPECT_TRUE(earlier.empty());
     EXPECT_EQ(newest.id, id);
   }
-  TellFields({.id = 9, .time = 0, .hash = 0}, kAll, kAll, &newest, &earlier);
+  StampFields({.id = 9, .time = 0, .hash = 0}, kAll, kAll, &newest, &earlier);
   EXPECT_TRUE(earlier.empty());
   EXPECT_EQ(newest.id, 3u);
 }

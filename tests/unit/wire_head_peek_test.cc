@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/wire/control/mark_codec.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/ledger/claim_codec.h"
 #include "common/wire/ledger/grant_codec.h"
 
@@ -111,7 +111,7 @@ TEST(HeadPeek, AMarkIsNoClaim) {
   EncodePassed(PassedIn::kGrant, {}, &bytes);
   AwardHead award;
   ASSERT_TRUE(PeekAward(bytes, &award));
-  EXPECT_EQ(award.kind, GrantKind::kMark);
+  EXPECT_EQ(award.kind, GrantKind::kWatermark);
 }
 
 }  // namespace

@@ -11,12 +11,12 @@ namespace {
 
 const stream::Key kUser{.project = 1, .id = 7, .sub = 0};
 
-Word At(double time, std::uint64_t id, std::uint32_t hash = 1) {
+EventStamp At(double time, std::uint64_t id, std::uint32_t hash = 1) {
   return {.id = id, .time = time, .hash = hash};
 }
 
 struct Said {
-  Word word;
+  EventStamp word;
   bool deleted = false;
   std::optional<UserProfile> profile;
   std::string country = {};
@@ -30,13 +30,13 @@ std::optional<std::string> UrlAfter(const std::vector<Said>& events) {
   stream::TableHost host;
   stream::Table<ProfileRow<UserProfile>> table(host, stream::TableSpec<ProfileRow<UserProfile>>{.id = 1},
                                                true);
-  Word in_force;
+  EventStamp in_force;
   bool gone = false;
   for (const Said& said : events) {
-    const Standing standing = StandingOf(said.word, in_force);
-    if (standing == Standing::kRepeat || standing == Standing::kOtherContents) continue;
-    const bool older = standing == Standing::kOlder;
-    UserMember member{.deleted = said.deleted, .profile = said.profile, .told = said.plain};
+    const StampOrder standing = CompareStamps(said.word, in_force);
+    if (standing == StampOrder::kRepeat || standing == StampOrder::kOtherContents) continue;
+    const bool older = standing == StampOrder::kOlder;
+    UserMember member{.deleted = said.deleted, .profile = said.profile, .present = said.plain};
     member.country = said.country;
     TakeProfile(said.word, said.deleted, ShownOf(member), older && gone, kUser, table);
     if (older) continue;
@@ -74,13 +74,13 @@ TEST(ProfileRows, ADeletionTakesTheProfileAwayAlsoOneThatComesLate) {
 }
 
 TEST(ProfileRows, APartOfAProfileLeavesTheOthers) {
-  UserProfile country{.country = "Norway", .told = FieldBit(3)};
+  UserProfile country{.country = "Norway", .present = FieldBit(3)};
   ExpectInAnyOrder({{At(1, 11), false, Of("old")},
                     {At(2, 12), false, Of("new")},
                     {At(3, 13), false, country},
                     {At(4, 14), false, std::nullopt, "Poland", UserMember::kCountry}},
                    "new");
-  UserProfile unset{.told = FieldBit(4)};
+  UserProfile unset{.present = FieldBit(4)};
   ExpectInAnyOrder({{At(1, 11), false, Of("old")}, {At(2, 12), false, unset}}, "");
   // What was told before the account was deleted does not come back with a part that is told later.
   ExpectInAnyOrder(
@@ -89,19 +89,19 @@ TEST(ProfileRows, APartOfAProfileLeavesTheOthers) {
 
 TEST(ProfileRows, AProfileStandsAboveTheMembersOwnFields) {
   HostMember host{.whetstone = 3e9, .cpus = 4, .create_time = 1.65e9};
-  host.profile = HostProfile{.p_ncpus = 8, .told = FieldBit(5)};
+  host.profile = HostProfile{.p_ncpus = 8, .present = FieldBit(5)};
   const HostProfile shown = ShownOf(host);
   EXPECT_EQ(shown.p_ncpus, 8);
   EXPECT_EQ(shown.p_fpops, 3e9);
   EXPECT_EQ(shown.create_time, 1650000000);
-  EXPECT_EQ(ShownOf(HostMember{.told = HostMember::kUser}).told, 0u);
+  EXPECT_EQ(ShownOf(HostMember{.present = HostMember::kUser}).present, 0u);
 }
 
 TEST(ProfileRows, WhatTellsNoProfileTouchesNothing) {
   stream::TableHost host;
   stream::Table<ProfileRow<UserProfile>> table(host, stream::TableSpec<ProfileRow<UserProfile>>{.id = 1},
                                                true);
-  TakeProfile(At(1, 11), false, ShownOf(UserMember{.told = 0}), false, kUser, table);
+  TakeProfile(At(1, 11), false, ShownOf(UserMember{.present = 0}), false, kUser, table);
   TakeFigures(At(1, 11), {.total = 12.5}, kUser, table);
   EXPECT_TRUE(host.touched.empty());
 }
@@ -109,7 +109,7 @@ TEST(ProfileRows, WhatTellsNoProfileTouchesNothing) {
 TEST(ProfileRows, PartsOfAnAccountAreToldApart) {
   stream::TableHost host;
   stream::Table<FactsRow> table(host, stream::TableSpec<FactsRow>{.id = 1}, true);
-  const std::array<std::pair<Word, AccountFacts>, 4> told = {
+  const std::array<std::pair<EventStamp, AccountFacts>, 4> told = {
       {{At(1, 1), {.badges = std::vector<BadgeHeld>{{.badge = 1}}}},
        {At(2, 3), {.badges = std::vector<BadgeHeld>{{.badge = 2}}}},
        {At(1, 2), {.consent = 1}},
@@ -122,7 +122,7 @@ TEST(ProfileRows, PartsOfAnAccountAreToldApart) {
     ASSERT_NE(row, nullptr);
     EXPECT_EQ(row->badges, std::vector<BadgeHeld>{{.badge = 2}});
     EXPECT_EQ(row->consent, 0u);
-    EXPECT_FALSE(row->credit_word.said());
+    EXPECT_FALSE(row->credit_stamp.is_set());
   } while (std::next_permutation(order.begin(), order.end()));
 }
 

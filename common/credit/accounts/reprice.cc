@@ -101,16 +101,16 @@ ProjectLimit ProjectLimitOf(const TricklePrice& price, const TrickleRule& was) {
   return {.least = price.max_credit, .most = of_the_rule ? kNoLimit : price.max_credit};
 }
 
-// The highest mark that is worth the same as `mark`.
-double UnseenMark(const TricklePrice& price, double mark) {
-  const double credit = CreditOfMark(price, mark);
+// The highest mark that is worth the same as `high_water_mark`.
+double UnseenHighWaterMark(const TricklePrice& price, double high_water_mark) {
+  const double credit = CreditOfHighWaterMark(price, high_water_mark);
   const double end = price.kind == TrickleKind::kFraction ? 1 : kNoLimit;
-  if (SameMicro(CreditOfMark(price, end), credit)) return std::max(mark, end);
-  if (price.kind != TrickleKind::kSteps) return mark;
+  if (SameMicro(CreditOfHighWaterMark(price, end), credit)) return std::max(high_water_mark, end);
+  if (price.kind != TrickleKind::kSteps) return high_water_mark;
   for (const TricklePhase& phase : price.phases)
-    if (phase.last_step > mark && SameMicro(CreditOfMark(price, phase.last_step), credit))
-      mark = phase.last_step;
-  return mark;
+    if (phase.last_step > high_water_mark && SameMicro(CreditOfHighWaterMark(price, phase.last_step), credit))
+      high_water_mark = phase.last_step;
+  return high_water_mark;
 }
 
 // The greatest ratio of new to old credit of a mark, without limits of credit; infinite: unknown.
@@ -145,7 +145,7 @@ double Dearer(const TrickleRule& was, const PolicyVersion& then, const TrickleRu
 
 // Marks of other varieties may have paid nothing because each was worth at most `paid`, the worth of `best`.
 // True if no such mark can be worth more than `now`.
-bool OthersAreWorthLess(const RecordedMark& best, MicroCredit paid, MicroCredit now,
+bool OthersAreWorthLess(const RecordedHighWaterMark& best, MicroCredit paid, MicroCredit now,
                         const PolicyVersion& then, const PolicyVersion& version) {
   return std::all_of(version.trickles.begin(), version.trickles.end(), [&](const TrickleRule& is) {
     const TrickleRule* was = is.variety == best.variety ? nullptr : FindRule(then, is.variety);
@@ -164,7 +164,7 @@ bool OthersAreWorthLess(const RecordedMark& best, MicroCredit paid, MicroCredit 
 }  // namespace
 
 // A claim records only the inputs of its own policy: a benchmark, averages of the host's version, or an amount.
-std::optional<std::string> CannotPriceAnew(const RecordedClaim& recorded, const PolicyVersion& version) {
+std::optional<std::string> CannotReprice(const RecordedClaim& recorded, const PolicyVersion& version) {
   const Claim& claim = recorded.claim;
   if (claim.policy == version.kind && claim.policy_version == version.version) return std::nullopt;
   const bool can = claim.policy == version.kind || version.kind == PolicyKind::kNone ||
@@ -180,38 +180,41 @@ std::optional<std::string> CannotPriceAnew(const RecordedClaim& recorded, const 
   return std::nullopt;
 }
 
-PricedAnew PriceAnew(std::span<const RecordedClaim> claims, double cap, const PolicyVersion& version) {
-  PricedAnew anew;
+Repriced Reprice(std::span<const RecordedClaim> claims, double cap, const PolicyVersion& version) {
+  Repriced repriced;
   const Policy& policy = PolicyFor(version.kind);
   std::vector<Claim> priced;
   for (const RecordedClaim& recorded : claims) {
     Claim& claim = priced.emplace_back(recorded.claim);
-    if (const auto why = CannotPriceAnew(recorded, version)) {
-      anew.problem = *why;
-      return anew;
+    if (const auto why = CannotReprice(recorded, version)) {
+      repriced.problem = *why;
+      return repriced;
     }
     claim.policy = version.kind;
     claim.policy_version = version.version;
     if (recorded.whole) policy.Price(claim, version.constants);
   }
-  anew.credit = policy.Settle(priced, cap, version.constants).credit;
+  repriced.credit = policy.Settle(priced, cap, version.constants).credit;
   bool ok = true;
-  anew.micro = RoundToMicro(anew.credit, &ok);
-  if (!ok) anew.problem = "the price is not a valid amount of credit";
-  return anew;
+  repriced.micro = RoundToMicro(repriced.credit, &ok);
+  if (!ok) repriced.problem = "the price is not a valid amount of credit";
+  return repriced;
 }
 
-PricedAnew PriceTricklesAnew(std::span<const RecordedMark> marks, const PolicyVersion& then,
-                             const PolicyVersion& version) {
-  PricedAnew anew;
-  const auto cannot = [](std::string why) { return PricedAnew{.problem = std::move(why)}; };
-  if (marks.empty()) return anew;
-  const auto paid_for = [](const RecordedMark& one) { return CreditOfMark(one.price, one.mark); };
-  const RecordedMark& best = *std::max_element(
-      marks.begin(), marks.end(), [&](const auto& a, const auto& b) { return paid_for(a) < paid_for(b); });
+Repriced RepriceTrickles(std::span<const RecordedHighWaterMark> high_water_marks, const PolicyVersion& then,
+                         const PolicyVersion& version) {
+  Repriced repriced;
+  const auto cannot = [](std::string why) { return Repriced{.problem = std::move(why)}; };
+  if (high_water_marks.empty()) return repriced;
+  const auto paid_for = [](const RecordedHighWaterMark& one) {
+    return CreditOfHighWaterMark(one.price, one.high_water_mark);
+  };
+  const RecordedHighWaterMark& best =
+      *std::max_element(high_water_marks.begin(), high_water_marks.end(),
+                        [&](const auto& a, const auto& b) { return paid_for(a) < paid_for(b); });
   double unlimited = 0;  // with the highest possible limit of the project
   double unseen = 0;     // also with the highest mark that `best` can have had
-  for (const RecordedMark& one : marks) {
+  for (const RecordedHighWaterMark& one : high_water_marks) {
     const TrickleRule* was = FindRule(then, one.variety);
     const TrickleRule* is = FindRule(version, one.variety);
     if (was == nullptr) return cannot("the rule that priced the trickles is not in the log");
@@ -223,35 +226,36 @@ PricedAnew PriceTricklesAnew(std::span<const RecordedMark> marks, const PolicyVe
     TricklePrice price = WithRule(one.price, *is, *speed, version);
     const ProjectLimit project = ProjectLimitOf(one.price, *was);
     price.max_credit = std::min(AsLimit(is->max_credit), project.most);
-    unlimited = std::max(unlimited, CreditOfMark(price, one.mark));
+    unlimited = std::max(unlimited, CreditOfHighWaterMark(price, one.high_water_mark));
     price.max_credit = std::min(AsLimit(is->max_credit), project.least);
-    anew.credit = std::max(anew.credit, CreditOfMark(price, one.mark));
+    repriced.credit = std::max(repriced.credit, CreditOfHighWaterMark(price, one.high_water_mark));
     price.max_credit = std::min(AsLimit(is->max_credit), project.most);
-    const double mark = &one == &best ? UnseenMark(one.price, one.mark) : one.mark;
-    unseen = std::max(unseen, CreditOfMark(price, mark));
+    const double high_water_mark =
+        &one == &best ? UnseenHighWaterMark(one.price, one.high_water_mark) : one.high_water_mark;
+    unseen = std::max(unseen, CreditOfHighWaterMark(price, high_water_mark));
   }
   bool ok = true;
-  anew.micro = RoundToMicro(anew.credit, &ok);
+  repriced.micro = RoundToMicro(repriced.credit, &ok);
   if (!ok) return cannot("the worth of the trickles is not a valid amount of credit");
   if (!SameMicro(unseen, unlimited))
     return cannot(
         "the trickles had reached the limit of their payment, and the ledger does not record the progress "
         "beyond the limit");
-  if (!SameMicro(unlimited, anew.credit))
+  if (!SameMicro(unlimited, repriced.credit))
     return cannot(
         "the trickles are worth more than the limit at that time, and the ledger does not record whether "
         "the project allowed more");
-  if (!OthersAreWorthLess(best, RoundToMicro(paid_for(best)), anew.micro, then, version))
+  if (!OthersAreWorthLess(best, RoundToMicro(paid_for(best)), repriced.micro, then, version))
     return cannot(
         "the app pays for several varieties of trickles, and the ledger records only the varieties that "
         "paid most");
-  return anew;
+  return repriced;
 }
 
-FrozenAnew FreezeAnew(const std::string& variety, const TricklePrice& frozen, double max_granted_credit,
-                      const PolicyVersion& then, const PolicyVersion& version) {
+RefrozenPrice Refreeze(const std::string& variety, const TricklePrice& frozen, double max_granted_credit,
+                       const PolicyVersion& then, const PolicyVersion& version) {
   if (frozen.rule_version == version.version) return {.price = frozen};
-  const auto cannot = [](std::string why) { return FrozenAnew{.problem = std::move(why)}; };
+  const auto cannot = [](std::string why) { return RefrozenPrice{.problem = std::move(why)}; };
   const TrickleRule* was = FindRule(then, variety);
   const TrickleRule* is = FindRule(version, variety);
   if (was == nullptr) return cannot("the rule that priced the trickles is not in the log");
@@ -260,14 +264,14 @@ FrozenAnew FreezeAnew(const std::string& variety, const TricklePrice& frozen, do
   std::optional<double> speed = frozen.rate;
   if (is->kind == TrickleKind::kRunTime) speed = SpeedAnew(frozen, was->typical, is->typical);
   if (!speed) return cannot(kSpeedUnknown);
-  FrozenAnew anew{.price = WithRule(frozen, *is, *speed, version)};
+  RefrozenPrice repriced{.price = WithRule(frozen, *is, *speed, version)};
   const ProjectLimit project = ProjectLimitOf(frozen, *was);
   const double limit = std::isfinite(project.most) ? project.most : AsLimit(max_granted_credit);
-  anew.price.max_credit = std::min(AsLimit(is->max_credit), limit);
-  return anew;
+  repriced.price.max_credit = std::min(AsLimit(is->max_credit), limit);
+  return repriced;
 }
 
-std::optional<std::string> CannotGoOn(const PolicyVersion& then, const PolicyVersion& version) {
+std::optional<std::string> CannotContinue(const PolicyVersion& then, const PolicyVersion& version) {
   for (const TrickleRule& was : then.trickles) {
     const TrickleRule* is = FindRule(version, was.variety);
     if (is == nullptr) return "that version does not pay trickles of variety '" + was.variety + "'";
@@ -283,7 +287,7 @@ std::optional<std::string> CannotGoOn(const PolicyVersion& then, const PolicyVer
   return std::nullopt;
 }
 
-MicroCredit BroughtTo(UserId user, const Claim& claim, MicroCredit worth) {
+MicroCredit CreditTo(UserId user, const Claim& claim, MicroCredit worth) {
   const PartialSettlement settled = SettlePartials(claim.paid, worth, claim.settlement, claim.time);
   MicroCredit brought = user == claim.user ? settled.final_micro : 0;
   for (std::size_t i = 0; i < settled.parts.size(); ++i)

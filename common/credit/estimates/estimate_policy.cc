@@ -16,15 +16,15 @@ constexpr double kMicro = 1e6;
 constexpr double kMostDevices = 1e9;
 constexpr double kMostFlops = 1e21;
 
-MachineSize Believed(const MachineSize& said, const EstimateLimits& limits, std::uint32_t& bounds) {
+MachineSize SizeWithin(const MachineSize& size, const EstimateLimits& limits, std::uint32_t& bounds) {
   const auto least = [&](double value, double limit, double most) {
     if (value > limit) bounds |= kEstimateMachine;
     return std::min({value, limit, most});
   };
-  return {.cpus = least(said.cpus, limits.cpus, kMostDevices),
-          .cpu_flops = least(said.cpu_flops, limits.cpu_flops, kMostFlops),
-          .gpus = least(said.gpus, limits.gpus, kMostDevices),
-          .gpu_flops = least(said.gpu_flops, limits.gpu_flops, kMostFlops)};
+  return {.cpus = least(size.cpus, limits.cpus, kMostDevices),
+          .cpu_flops = least(size.cpu_flops, limits.cpu_flops, kMostFlops),
+          .gpus = least(size.gpus, limits.gpus, kMostDevices),
+          .gpu_flops = least(size.gpu_flops, limits.gpu_flops, kMostFlops)};
 }
 
 EstimateRates RatesOf(const MachineSize& size) {
@@ -75,16 +75,16 @@ void Raise(const EstimateRates& rates, EstimatePool& pool) {
 }
 
 // Applies a report without growth, which must not advance time: each advance has a record in the ledger.
-void Tell(double time, const EstimateRates& rates, double saved, EstimatePool& pool) {
+void ApplyUnchanged(double time, const EstimateRates& rates, double saved, EstimatePool& pool) {
   if (pool.begun && time <= pool.until) {
     pool.saved = saved;
     return Raise(rates, pool);
   }
   for (const Kind& kind : kKinds) {
-    const double before = pool.told ? *pool.told.*kind.rate : (pool.*kind.supply).rate;
+    const double before = pool.pending_rates ? *pool.pending_rates.*kind.rate : (pool.*kind.supply).rate;
     if (rates.*kind.rate <= before) continue;
-    if (!pool.told) pool.told.emplace();
-    *pool.told.*kind.rate = rates.*kind.rate;
+    if (!pool.pending_rates) pool.pending_rates.emplace();
+    *pool.pending_rates.*kind.rate = rates.*kind.rate;
   }
 }
 
@@ -92,9 +92,9 @@ void Take(double since, double time, const EstimateRates& rates, double saved, E
   Pass(since, time, pool);
   pool.saved = saved;
   Raise(rates, pool);
-  if (!pool.told) return;
-  Raise(*pool.told, pool);
-  pool.told.reset();
+  if (!pool.pending_rates) return;
+  Raise(*pool.pending_rates, pool);
+  pool.pending_rates.reset();
 }
 
 MicroTotal Left(const Kind& kind, const EstimatePool& pool) {
@@ -118,29 +118,31 @@ Count Spend(const Kind& kind, Count asked, EstimatePool& own, EstimatePool& all,
   return allowed;
 }
 
-bool Restarted(const EstimateCounters& now, const EstimateCounters& mark) {
+bool Restarted(const EstimateCounters& now, const EstimateCounters& high_water_mark) {
   const auto began_again = [](auto value, auto before) { return before == 0 || value < before; };
-  return !mark.empty() && began_again(now.credit, mark.credit) && began_again(now.run_time, mark.run_time) &&
-         began_again(now.jobs, mark.jobs) && began_again(now.failed_jobs, mark.failed_jobs) &&
-         began_again(now.failed_run_time, mark.failed_run_time);
+  return !high_water_mark.empty() && began_again(now.credit, high_water_mark.credit) &&
+         began_again(now.run_time, high_water_mark.run_time) && began_again(now.jobs, high_water_mark.jobs) &&
+         began_again(now.failed_jobs, high_water_mark.failed_jobs) &&
+         began_again(now.failed_run_time, high_water_mark.failed_run_time);
 }
 
 template <class Count>
-Count Raise(Count now, Count& mark) {
-  if (now <= mark) return 0;
-  const Count grown = now - mark;
-  mark = now;
+Count Raise(Count now, Count& high_water_mark) {
+  if (now <= high_water_mark) return 0;
+  const Count grown = now - high_water_mark;
+  high_water_mark = now;
   return grown;
 }
 
-EstimateCounters Grow(double time, const EstimateCounters& now, EstimateMark& mark, std::uint32_t& bounds) {
-  if (time < mark.time) return {};
-  if (time > mark.time && Restarted(now, mark.counters)) {
-    mark.counters = {};
+EstimateCounters Grow(double time, const EstimateCounters& now, CounterHighWaterMark& high_water_mark,
+                      std::uint32_t& bounds) {
+  if (time < high_water_mark.time) return {};
+  if (time > high_water_mark.time && Restarted(now, high_water_mark.counters)) {
+    high_water_mark.counters = {};
     bounds |= kEstimateRestarted;
   }
-  mark.time = time;
-  EstimateCounters& to = mark.counters;
+  high_water_mark.time = time;
+  EstimateCounters& to = high_water_mark.counters;
   return {.credit = Raise(now.credit, to.credit),
           .run_time = Raise(now.run_time, to.run_time),
           .jobs = Raise(now.jobs, to.jobs),
@@ -148,11 +150,13 @@ EstimateCounters Grow(double time, const EstimateCounters& now, EstimateMark& ma
           .failed_run_time = Raise(now.failed_run_time, to.failed_run_time)};
 }
 
-EstimateMark& MarkOf(Resource resource, std::vector<EstimateMark>& marks) {
-  const auto at = std::lower_bound(marks.begin(), marks.end(), resource,
-                                   [](const EstimateMark& mark, Resource r) { return mark.resource < r; });
-  if (at != marks.end() && at->resource == resource) return *at;
-  return *marks.insert(at, {.resource = resource, .time = 0, .counters = {}});
+CounterHighWaterMark& HighWaterMarkOf(Resource resource,
+                                      std::vector<CounterHighWaterMark>& high_water_marks) {
+  const auto at = std::lower_bound(
+      high_water_marks.begin(), high_water_marks.end(), resource,
+      [](const CounterHighWaterMark& high_water_mark, Resource r) { return high_water_mark.resource < r; });
+  if (at != high_water_marks.end() && at->resource == resource) return *at;
+  return *high_water_marks.insert(at, {.resource = resource, .time = 0, .counters = {}});
 }
 
 // The sum, at most the greatest value of Count.
@@ -226,10 +230,10 @@ std::optional<std::int64_t> CountOf(double value) {
   return ok ? std::optional(count) : std::nullopt;
 }
 
-void EstimateAllowance::Hear(double time, const EstimateLimits& limits) {
+void EstimateAllowance::StartAt(double time, const EstimateLimits& limits) {
   saved_time = std::max(saved_time, limits.saved_time);
-  if (heard && (pool.begun || time >= since)) return;
-  heard = true;
+  if (started && (pool.begun || time >= since)) return;
+  started = true;
   since = time;
 }
 
@@ -237,16 +241,16 @@ EstimateDecision Decide(const EstimateReport& report, const EstimateLimits& limi
                         EstimateStanding& standing, EstimateAllowance& allowance) {
   EstimateDecision decision{.time = report.time, .event = report.event, .uses = {}};
   for (const ResourceUse& use : report.uses) {
-    const EstimateCounters grown =
-        Grow(report.time, use.counters, MarkOf(use.resource, standing.marks), decision.bounds);
+    const EstimateCounters grown = Grow(
+        report.time, use.counters, HighWaterMarkOf(use.resource, standing.high_water_marks), decision.bounds);
     if (!grown.empty()) AddUse(use.resource, grown, decision.uses);
   }
-  allowance.Hear(report.time, limits);
-  const EstimateRates rates = RatesOf(Believed(report.size, limits, decision.bounds));
+  allowance.StartAt(report.time, limits);
+  const EstimateRates rates = RatesOf(SizeWithin(report.size, limits, decision.bounds));
   decision.grown = !decision.uses.empty();
   if (!decision.grown) {
-    Tell(report.time, rates, limits.saved_time, standing.pool);
-    Tell(report.time, rates, allowance.saved_time, allowance.pool);
+    ApplyUnchanged(report.time, rates, limits.saved_time, standing.pool);
+    ApplyUnchanged(report.time, rates, allowance.saved_time, allowance.pool);
     return decision;
   }
   Take(allowance.since, report.time, rates, limits.saved_time, standing.pool);

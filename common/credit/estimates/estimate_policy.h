@@ -91,7 +91,7 @@ struct EstimateCounters {
 
 // Highest counters so far of one resource at one project. The counters belong to the client, so a new host id
 // does not restart them.
-struct EstimateMark {
+struct CounterHighWaterMark {
   Resource resource = Resource::kUnknown;
   double time = 0;  // UNIX s: of the newest report about the resource
   EstimateCounters counters;
@@ -140,29 +140,29 @@ struct EstimatePool {
   double kept = 0;          // s up to `until`
   double saved = 0;         // s: at most this many of the kept seconds count
   // Higher rates from later reports without growth; in force from the next advance of time.
-  std::optional<EstimateRates> told;
+  std::optional<EstimateRates> pending_rates;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.begun, s.until, s.credit, s.cpu_time, s.gpu_time, s.jobs, s.kept, s.saved, s.told);
+    f(s.begun, s.until, s.credit, s.cpu_time, s.gpu_time, s.jobs, s.kept, s.saved, s.pending_rates);
   }
 };
 
 // Allowance of a machine, over all its projects.
 // Invariant: reports of one time share one pool, so their order changes no sum.
 struct EstimateAllowance {
-  bool heard = false;
+  bool started = false;
   double since = 0;  // UNIX s: start of the counted time
   EstimatePool pool;
   double saved_time = 0;  // s: the longest of all projects at which the machine was heard of
 
   // Records that the machine was heard of at `time`, at a project with these limits. Until the first report
   // with growth, `since` is the earliest such time; afterwards `since` does not change.
-  void Hear(double time, const EstimateLimits& limits);
+  void StartAt(double time, const EstimateLimits& limits);
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.heard, s.since, s.pool, s.saved_time);
+    f(s.started, s.since, s.pool, s.saved_time);
   }
 };
 
@@ -191,13 +191,13 @@ struct EstimateCut {
 
 // A machine at one project: its highest counters, and the pool under this project's own limits.
 struct EstimateStanding {
-  std::vector<EstimateMark> marks;
+  std::vector<CounterHighWaterMark> high_water_marks;
   EstimatePool pool;
   std::optional<EstimateCut> cut;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.marks, s.pool, s.cut);
+    f(s.high_water_marks, s.pool, s.cut);
   }
 };
 

@@ -5,7 +5,7 @@
 
 namespace cobblestone::credit {
 
-bool TellsWorth(const Claim& claim) {
+bool StatesWorth(const Claim& claim) {
   return claim.policy != PolicyKind::kAssigned || (claim.flags & kClaimNoClaim) == 0;
 }
 

@@ -10,12 +10,11 @@ namespace cobblestone::credit {
 
 struct WorthIfValid {
   Claim claim;  // of a valid result, priced with policy version, scales and host's record of the validation
-  double credit =
-      0;  // Cobblestones: WorthAlone() of the claim. Meaningless unless TellsWorth(claim)
+  double credit = 0;  // Cobblestones: WorthAlone() of the claim. Meaningless unless StatesWorth(claim)
 };
 
 // False for a claim of policy `assigned` without an amount from project or app: the worth is unknown.
-[[nodiscard]] bool TellsWorth(const Claim& claim);
+[[nodiscard]] bool StatesWorth(const Claim& claim);
 
 // `host`: the host's record before the validation. `cap`: max_granted_credit in force, 0: none. Absent: a valid
 // result would have received no credit either, because the app is unknown, the host is deleted or the policy

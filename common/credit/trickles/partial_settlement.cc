@@ -24,10 +24,10 @@ void AddPaid(UserId user, MicroCredit micro, double time, std::vector<PaidPartia
 }
 
 double TakeBackPaid(MicroCredit micro, double off, double time, PaidPartial& paid) {
-  return PayAnew({.reversed = micro}, std::max(off, 0.0), time, paid);
+  return PayRepriced({.reversed = micro}, std::max(off, 0.0), time, paid);
 }
 
-double PayAnew(const PaidChange& change, double off, double time, PaidPartial& paid) {
+double PayRepriced(const PaidChange& change, double off, double time, PaidPartial& paid) {
   paid.micro += change.micro;
   paid.reversed += change.reversed;
   const double left =

@@ -49,7 +49,7 @@ struct PaidChange {
 // Records a repricing while the job runs. `off`: the loss of the recent average at `time`, Cobblestones per
 // day; negative: a gain. Returns the accepted part of `off`: a loss is at most the share of these partial
 // grants in the average; 0 if there is no such share.
-double PayAnew(const PaidChange& change, double off, double time, PaidPartial& paid);
+double PayRepriced(const PaidChange& change, double off, double time, PaidPartial& paid);
 
 // `worth`: of the whole job, micro-credits; 0 if the job was granted nothing. A host may have had several
 // owners: the excess is reversed from the last element of `paid` to the first (docs/rules.md, section 51).

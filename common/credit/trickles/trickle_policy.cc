@@ -133,19 +133,20 @@ double StepCredit(const TricklePrice& price, double steps) {
   return sum * price.factor;
 }
 
-double UnboundedCredit(const TricklePrice& price, double mark) {
+double UnboundedCredit(const TricklePrice& price, double high_water_mark) {
   const auto credit_of = [&](double flops) {
     return CreditOfFlops(flops, price.cobblestones_per_gflops_day);
   };
   switch (price.kind) {
     case TrickleKind::kElapsed: {
-      const double elapsed = price.measure == TrickleMeasure::kCpuTime ? mark / price.cpus : mark;
+      const double elapsed =
+          price.measure == TrickleMeasure::kCpuTime ? high_water_mark / price.cpus : high_water_mark;
       return credit_of(Scaled(price, elapsed * price.rate));
     }
-    case TrickleKind::kSteps: return StepCredit(price, mark);
-    case TrickleKind::kFraction: return mark * credit_of(price.default_pfc);
-    case TrickleKind::kRunTime: return credit_of(mark * price.rate);
-    case TrickleKind::kDay: return mark * price.credit_per_day;
+    case TrickleKind::kSteps: return StepCredit(price, high_water_mark);
+    case TrickleKind::kFraction: return high_water_mark * credit_of(price.default_pfc);
+    case TrickleKind::kRunTime: return credit_of(high_water_mark * price.rate);
+    case TrickleKind::kDay: return high_water_mark * price.credit_per_day;
     case TrickleKind::kNone: break;
   }
   return 0;
@@ -153,7 +154,7 @@ double UnboundedCredit(const TricklePrice& price, double mark) {
 
 // The mark that a message claims, or the reason for its refusal.
 struct Asked {
-  double mark = 0;
+  double progress = 0;
   double time = 0;             // UNIX s: end of the wall time
   std::int64_t increment = 0;  // ns
   std::uint64_t sequence = 0;
@@ -189,31 +190,34 @@ std::int64_t NanosecondsOf(double seconds) {
              : kMostNanoseconds;
 }
 
-bool Seen(const TrickleMark& mark, std::uint64_t sequence) {
-  return std::binary_search(mark.seen.begin(), mark.seen.end(), sequence);
+bool Seen(const HighWaterMark& high_water_mark, std::uint64_t sequence) {
+  return std::binary_search(high_water_mark.seen.begin(), high_water_mark.seen.end(), sequence);
 }
 
-std::int64_t SumWith(const TrickleMark& mark, std::int64_t increment) {
-  return std::min(mark.sum_ns + increment, kMostNanoseconds);
+std::int64_t SumWith(const HighWaterMark& high_water_mark, std::int64_t increment) {
+  return std::min(high_water_mark.sum_ns + increment, kMostNanoseconds);
 }
 
-void Count(const Asked& asked, TrickleMark* mark) {
-  mark->sum_ns = SumWith(*mark, asked.increment);
-  mark->latest = asked.time;
-  mark->seen.insert(std::lower_bound(mark->seen.begin(), mark->seen.end(), asked.sequence), asked.sequence);
-  if (mark->seen.size() <= kIncrementsRemembered) return;
-  mark->forgotten = mark->seen.front();
-  mark->seen.erase(mark->seen.begin());
+void Count(const Asked& asked, HighWaterMark* high_water_mark) {
+  high_water_mark->sum_ns = SumWith(*high_water_mark, asked.increment);
+  high_water_mark->latest = asked.time;
+  high_water_mark->seen.insert(
+      std::lower_bound(high_water_mark->seen.begin(), high_water_mark->seen.end(), asked.sequence),
+      asked.sequence);
+  if (high_water_mark->seen.size() <= kIncrementsRemembered) return;
+  high_water_mark->forgotten = high_water_mark->seen.front();
+  high_water_mark->seen.erase(high_water_mark->seen.begin());
 }
 
-Asked AskedBy(const TricklePrice& price, const TrickleMark& mark, const TrickleMessage& message) {
+Asked AskedBy(const TricklePrice& price, const HighWaterMark& high_water_mark,
+              const TrickleMessage& message) {
   const auto refuse = [](TrickleOutcome why, std::string_view field) {
     return Asked{.outcome = why, .field = field};
   };
   if (!std::isfinite(message.event_time)) return refuse(TrickleOutcome::kNotFinite, "event_time");
-  Asked asked{.mark = mark.value, .time = message.event_time};
+  Asked asked{.progress = high_water_mark.value, .time = message.event_time};
   if (price.kind == TrickleKind::kDay)
-    asked.mark = std::floor(WallTime(price, message.event_time) / kSecondsPerDay);
+    asked.progress = std::floor(WallTime(price, message.event_time) / kSecondsPerDay);
   if (price.measure == TrickleMeasure::kNone) return asked;
 
   const std::string_view field = TrickleMeasureName(price.measure);
@@ -226,15 +230,15 @@ Asked AskedBy(const TricklePrice& price, const TrickleMark& mark, const TrickleM
   }
   if (!std::isfinite(*number)) return refuse(TrickleOutcome::kNotFinite, field);
   if (*number < 0) return refuse(TrickleOutcome::kNegative, field);
-  asked.mark = *number;
+  asked.progress = *number;
   if (!price.incremental) return asked;
   if (message.sequence.value_or(0) == 0) return refuse(TrickleOutcome::kMissing, "sequence");
   asked.sequence = *message.sequence;
-  if (asked.sequence <= mark.forgotten) return refuse(TrickleOutcome::kTooOld, "sequence");
+  if (asked.sequence <= high_water_mark.forgotten) return refuse(TrickleOutcome::kTooOld, "sequence");
   asked.increment = NanosecondsOf(*number);
-  asked.mark = static_cast<double>(SumWith(mark, asked.increment)) / kNanoseconds;
-  asked.time = std::max(asked.time, mark.latest);
-  if (Seen(mark, asked.sequence)) asked.outcome = TrickleOutcome::kRepeat;
+  asked.progress = static_cast<double>(SumWith(high_water_mark, asked.increment)) / kNanoseconds;
+  asked.time = std::max(asked.time, high_water_mark.latest);
+  if (Seen(high_water_mark, asked.sequence)) asked.outcome = TrickleOutcome::kRepeat;
   return asked;
 }
 
@@ -338,23 +342,23 @@ TricklePrice PriceOf(const TrickleRule& rule, const TrickleJob& job, const InFor
   return price;
 }
 
-double CreditOfMark(const TricklePrice& price, double mark, std::uint32_t* bounds) {
+double CreditOfHighWaterMark(const TricklePrice& price, double high_water_mark, std::uint32_t* bounds) {
   std::uint32_t ignored = 0;
   std::uint32_t* const told = bounds == nullptr ? &ignored : bounds;
-  double credit = UnboundedCredit(price, mark);
+  double credit = UnboundedCredit(price, high_water_mark);
   credit = Cut(credit, price.bound_credit, kTrickleFpopsBound, told);
   credit = Cut(credit, price.estimate_credit, kTrickleEstimate, told);
   credit = Cut(credit, price.max_credit, kTrickleMaxCredit, told);
   return credit > 0 ? credit : 0;
 }
 
-TrickleDecision Decide(const TricklePrice& price, const TrickleMark& mark, MicroCredit paid,
+TrickleDecision Decide(const TricklePrice& price, const HighWaterMark& high_water_mark, MicroCredit paid,
                        const TrickleMessage& message) {
   TrickleDecision decision;
-  decision.before = mark;
-  decision.after = mark;
+  decision.before = high_water_mark;
+  decision.after = high_water_mark;
   decision.paid_before = paid;
-  const Asked asked = AskedBy(price, mark, message);
+  const Asked asked = AskedBy(price, high_water_mark, message);
   decision.outcome = asked.outcome;
   decision.field = asked.field;
   if (decision.refused()) return decision;
@@ -362,10 +366,10 @@ TrickleDecision Decide(const TricklePrice& price, const TrickleMark& mark, Micro
   if (asked.outcome == TrickleOutcome::kRepeat) return decision;
 
   decision.bounds = price.bounds | asked.bounds;
-  decision.asked = asked.mark;
-  decision.allowed = Allowed(price, asked.mark, WallTime(price, asked.time), &decision.bounds);
-  const double value = std::max(mark.value, decision.allowed);
-  decision.credit = CreditOfMark(price, value, &decision.bounds);
+  decision.asked = asked.progress;
+  decision.allowed = Allowed(price, asked.progress, WallTime(price, asked.time), &decision.bounds);
+  const double value = std::max(high_water_mark.value, decision.allowed);
+  decision.credit = CreditOfHighWaterMark(price, value, &decision.bounds);
   bool is_number = false;
   const MicroCredit worth = RoundToMicro(decision.credit, &is_number);
   if (!is_number) {
@@ -375,7 +379,7 @@ TrickleDecision Decide(const TricklePrice& price, const TrickleMark& mark, Micro
   }
   decision.after.value = value;
   if (price.incremental) Count(asked, &decision.after);
-  if (value == mark.value) {
+  if (value == high_water_mark.value) {
     decision.outcome = TrickleOutcome::kOld;
     return decision;
   }

@@ -1,7 +1,7 @@
 // Trickle policies: partial grants of a result that still runs (docs/rules.md, sections 35 to 41; S000,
 // 'partial job'). A rule per (app, variety) defines the meaning and the price of a message's number. Pure.
 //
-//   paid so far = f(mark)   f: CreditOfMark, monotone, rounded to micro-credits once, by RoundToMicro
+//   paid so far = f(mark)   f: CreditOfHighWaterMark, monotone, rounded to micro-credits once, by RoundToMicro
 //   partial grant = f(mark after the message) - paid so far, at least 0
 //
 // The high-water mark is the highest progress that was ever valid, and f depends on the mark alone. Any order,
@@ -71,7 +71,7 @@ enum TrickleBound : std::uint32_t {
 };
 
 // All inputs of f except the mark, as of the dispatch, and the inputs of the bounds.
-// Invariant: for any input values, CreditOfMark is at least 0 and does not fall as the mark rises.
+// Invariant: for any input values, CreditOfHighWaterMark is at least 0 and does not fall as the mark rises.
 struct TricklePrice {
   TrickleKind kind = TrickleKind::kNone;
   TrickleMeasure measure = TrickleMeasure::kNone;
@@ -116,12 +116,13 @@ struct TrickleJob {
 [[nodiscard]] TricklePrice PriceOf(const TrickleRule& rule, const TrickleJob& job, const InForce& in_force);
 
 // f, in Cobblestones. Adds the bounds that limited the credit to `bounds`, if not null.
-[[nodiscard]] double CreditOfMark(const TricklePrice& price, double mark, std::uint32_t* bounds = nullptr);
+[[nodiscard]] double CreditOfHighWaterMark(const TricklePrice& price, double high_water_mark,
+                                           std::uint32_t* bounds = nullptr);
 
 inline constexpr std::size_t kIncrementsRemembered = 1024;
 
 // The progress of one (result, variety): the high-water mark and the remembered increments.
-struct TrickleMark {
+struct HighWaterMark {
   double value = 0;  // s, steps, fraction or days
   // Of incremental rules:
   std::int64_t sum_ns = 0;          // of all counted increments
@@ -129,7 +130,7 @@ struct TrickleMark {
   std::uint64_t forgotten = 0;      // sequence numbers up to this are refused as too old
   std::vector<std::uint64_t> seen;  // counted sequence numbers above `forgotten`; ascending
 
-  friend bool operator==(const TrickleMark&, const TrickleMark&) = default;
+  friend bool operator==(const HighWaterMark&, const HighWaterMark&) = default;
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.value, s.sum_ns, s.latest, s.forgotten, s.seen);
@@ -163,8 +164,8 @@ enum class TrickleOutcome : std::uint8_t {
 struct TrickleDecision {
   TrickleOutcome outcome = TrickleOutcome::kPaid;
   std::string_view field;  // of a refusal: name of the refused field, as in the event
-  TrickleMark before;
-  TrickleMark after;
+  HighWaterMark before;
+  HighWaterMark after;
   // Set if the message is neither refused nor a repeat:
   double asked = 0;          // the mark that the message claims
   double allowed = 0;        // the part of `asked` within the bounds
@@ -178,8 +179,8 @@ struct TrickleDecision {
 
 // Decides about one message. `paid`: sum of the result's partial grants so far. The caller has checked that the
 // message comes from the host that holds the result.
-[[nodiscard]] TrickleDecision Decide(const TricklePrice& price, const TrickleMark& mark, MicroCredit paid,
-                                     const TrickleMessage& message);
+[[nodiscard]] TrickleDecision Decide(const TricklePrice& price, const HighWaterMark& high_water_mark,
+                                     MicroCredit paid, const TrickleMessage& message);
 
 // Names for explanations.
 [[nodiscard]] std::string_view TrickleOutcomeName(TrickleOutcome outcome);

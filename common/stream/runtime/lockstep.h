@@ -1,5 +1,5 @@
 // Lockstep: all slots in memory, in one process and one thread. Input is read in the order of input lines and
-// drained through every stage on Drain(). With a barrier watermark (`Mark`) where needed (stages sort the
+// drained through every stage on Drain(). With a barrier watermark where needed (stages sort the
 // records since the last barrier), the result does not depend on the number of partitions. Used by replay
 // (what-if) and by tests.
 #pragma once

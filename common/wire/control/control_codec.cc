@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t kEventField = 1;
 constexpr std::uint32_t kEpochField = 2;
-constexpr std::uint32_t kMarkField = 8;
+constexpr std::uint32_t kWatermarkField = 8;
 
 void EncodeHead(const ControlHead& head, std::string* out) {
   char buffer[4 * kMaxScalarField];
@@ -26,14 +26,14 @@ void EncodeControl(const ControlHead& head, std::uint32_t field, std::string_vie
   EncodeHead(head, out);
 }
 
-bool ReadMark(std::string_view bytes, Mark* mark) {
+bool ReadWatermark(std::string_view bytes, Watermark* watermark) {
   ProtoReader r(bytes);
   while (const std::uint32_t tag = r.NextTag()) {
     switch (tag) {
-      case VarintTag(1): mark->number = r.Varint(); break;
-      case DoubleTag(2): mark->time = r.Double(); break;
-      case VarintTag(3): mark->barrier = r.Varint(); break;
-      case VarintTag(4): mark->ends_period = r.Varint() != 0; break;
+      case VarintTag(1): watermark->number = r.Varint(); break;
+      case DoubleTag(2): watermark->time = r.Double(); break;
+      case VarintTag(3): watermark->barrier = r.Varint(); break;
+      case VarintTag(4): watermark->ends_period = r.Varint() != 0; break;
       default: r.Skip(tag); break;
     }
   }
@@ -52,15 +52,15 @@ void EncodeControlEpoch(const ControlHead& head, const credit::ScaleTable& table
   EncodeControl(head, kEpochField, epoch, out);
 }
 
-void EncodeControlMark(const ControlHead& head, const Mark& mark, std::string* out) {
+void EncodeControlWatermark(const ControlHead& head, const Watermark& watermark, std::string* out) {
   char buffer[4 * kMaxScalarField];
   ProtoWriter w(buffer);
-  w.Uint(1, mark.number);
-  w.Double(2, mark.time);
-  w.Uint(3, mark.barrier);
-  w.Uint(4, mark.ends_period ? 1 : 0);
+  w.Uint(1, watermark.number);
+  w.Double(2, watermark.time);
+  w.Uint(3, watermark.barrier);
+  w.Uint(4, watermark.ends_period ? 1 : 0);
   EncodeHead(head, out);  // fields are in ascending order
-  AppendMessage(kMarkField, w.written(), out);
+  AppendMessage(kWatermarkField, w.written(), out);
 }
 
 bool DecodeControl(std::string_view bytes, ControlView* control) {
@@ -77,10 +77,10 @@ bool DecodeControl(std::string_view bytes, ControlView* control) {
         control->kind = ControlKind::kEpoch;
         control->body = r.Bytes();
         break;
-      case BytesTag(kMarkField):
-        control->kind = ControlKind::kMark;
+      case BytesTag(kWatermarkField):
+        control->kind = ControlKind::kWatermark;
         control->body = r.Bytes();
-        if (!ReadMark(control->body, &control->mark)) return false;
+        if (!ReadWatermark(control->body, &control->watermark)) return false;
         break;
       case VarintTag(4): control->head.project = ProjectId(r.Uint32()); break;
       case VarintTag(5): control->head.sequence = r.Varint(); break;
@@ -89,7 +89,7 @@ bool DecodeControl(std::string_view bytes, ControlView* control) {
       default: r.Skip(tag); break;
     }
   }
-  control->mark.project = control->head.project;
+  control->watermark.project = control->head.project;
   return r.ok();
 }
 

@@ -22,7 +22,7 @@ struct ControlHead {
 };
 
 // Frozen numbers: the fields of Control.control.
-enum class ControlKind : std::uint8_t { kNone = 0, kEvent = 1, kEpoch = 2, kMark = 8 };
+enum class ControlKind : std::uint8_t { kNone = 0, kEvent = 1, kEpoch = 2, kWatermark = 8 };
 
 // A view: valid as long as the record's bytes.
 struct ControlView {
@@ -30,13 +30,13 @@ struct ControlView {
   ControlKind kind = ControlKind::kNone;
   // kEvent: an Envelope, for ParseEvent. kEpoch: an Epoch, for DecodeEpoch.
   std::string_view body;
-  Mark mark;  // kMark; its project is head.project
+  Watermark watermark;  // kWatermark; its project is head.project
 };
 
 // Encoders append to `out`.
 void EncodeControlEvent(const ControlHead& head, std::string_view envelope, std::string* out);
 void EncodeControlEpoch(const ControlHead& head, const credit::ScaleTable& table, std::string* out);
-void EncodeControlMark(const ControlHead& head, const Mark& mark, std::string* out);
+void EncodeControlWatermark(const ControlHead& head, const Watermark& watermark, std::string* out);
 
 // False if the bytes are not a Control; the body is not checked.
 [[nodiscard]] bool DecodeControl(std::string_view bytes, ControlView* control);

@@ -5,11 +5,11 @@
 
 namespace cobblestone::wire {
 
-void AppendSampleSource(std::uint32_t partition, std::uint64_t passed_mark, std::string* out) {
+void AppendSampleSource(std::uint32_t partition, std::uint64_t passed_watermark, std::string* out) {
   char bytes[2 * kMaxScalarField];
   ProtoWriter writer(bytes);
   writer.Uint(3, partition);
-  writer.Uint(5, passed_mark);
+  writer.Uint(5, passed_watermark);
   out->append(bytes, writer.size());
 }
 
@@ -20,7 +20,7 @@ bool DecodeSampleSource(std::string_view bytes, SampleSource* source) {
     switch (tag) {
       case VarintTag(1): source->project = ProjectId(reader.Uint32()); break;
       case VarintTag(3): source->partition = reader.Uint32(); break;
-      case VarintTag(5): source->passed_mark = reader.Varint(); break;
+      case VarintTag(5): source->passed_watermark = reader.Varint(); break;
       default: reader.Skip(tag);
     }
   }

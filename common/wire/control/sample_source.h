@@ -13,14 +13,14 @@ namespace cobblestone::wire {
 struct SampleSource {
   ProjectId project;
   std::uint32_t partition = 0;  // of the claims stage
-  // Every record before this watermark (`Mark`) was processed there; 0: none passed.
-  std::uint64_t passed_mark = 0;
+  // Every record before this watermark was processed there; 0: none passed.
+  std::uint64_t passed_watermark = 0;
 
   friend bool operator==(const SampleSource&, const SampleSource&) = default;
 };
 
 // Appends the source to an encoded batch (EncodeSampleBatch or SampleBatchWriter), or to an empty string.
-void AppendSampleSource(std::uint32_t partition, std::uint64_t passed_mark, std::string* out);
+void AppendSampleSource(std::uint32_t partition, std::uint64_t passed_watermark, std::string* out);
 
 // False if the bytes are not a SampleBatch; samples are skipped without a check.
 [[nodiscard]] bool DecodeSampleSource(std::string_view bytes, SampleSource* source);

@@ -31,7 +31,7 @@ enum Topic : stream::TopicIndex {
   kSamples = 13,   // one partition: to the coordinator
   kRefused = 14,   // one partition
   kJournal = 15,   // one partition per slot, the coordinator's last
-  kPassed = 16,    // one partition: watermarks (`Mark`) that each partition has passed
+  kPassed = 16,    // one partition: watermarks that each partition has passed
   kTopicCount = 17,
 };
 

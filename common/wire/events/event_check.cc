@@ -312,7 +312,7 @@ Check Body(const SettingsChange& settings) {
 Check Body(const ValidatorRestart&) { return std::nullopt; }
 Check Body(const Tick& tick) { return Times({{"tick.time", tick.time}}); }
 Check Body(const Barrier&) { return std::nullopt; }
-Check Body(const Mark&) {
+Check Body(const Watermark&) {
   return Refusal{RefusalReason::kNotSupported, "only the coordinator may create watermarks"};
 }
 
@@ -478,7 +478,7 @@ std::optional<Refusal> CheckEvent(const HotEvent& event) {
 
 std::optional<Refusal> CheckEvent(const Event& event) {
   EventHead head = event.head;
-  if (const auto* mark = std::get_if<Mark>(&event.body)) return Body(*mark);
+  if (const auto* watermark = std::get_if<Watermark>(&event.body)) return Body(*watermark);
   // A tick without a project applies to every project, because the sender may derive ticks from event times
   // without knowing projects. A barrier belongs to no project.
   const bool of_all = std::holds_alternative<Tick>(event.body) || std::holds_alternative<Barrier>(event.body);

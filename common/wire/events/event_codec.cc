@@ -42,7 +42,7 @@ EventKind KindOfField(std::uint32_t field) {
     case EventKind::kTick:
     case EventKind::kPlanClassFactor:
     case EventKind::kBarrier:
-    case EventKind::kMark:
+    case EventKind::kWatermark:
     case EventKind::kProjectProfile:
     case EventKind::kProjectName:
     case EventKind::kOpeningTotal:
@@ -217,7 +217,7 @@ KeyField KeyFieldOf(EventKind kind) {
     case EventKind::kTick:
     case EventKind::kPlanClassFactor:
     case EventKind::kBarrier:
-    case EventKind::kMark:
+    case EventKind::kWatermark:
     case EventKind::kProjectProfile:
     case EventKind::kProjectName:
     case EventKind::kOpeningAppVersion:

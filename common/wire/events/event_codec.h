@@ -75,7 +75,7 @@ struct Routing {
 // User, team: their members. The account: account facts, opening totals. Machine: estimated credit, hosts of
 // machines. Owner: reversal, repricing.
 // Broadcast: everything else (catalogue, ticks, barriers, profile and name of the project, openings of apps
-// and app versions), and a watermark (`Mark`) from outside, which will be refused.
+// and app versions), and a watermark from outside, which will be refused.
 std::optional<Routing> PeekRouting(std::string_view bytes);
 
 // Encoders append to `out` and write the same bytes as generated code.

@@ -89,7 +89,7 @@ HostMember FromProto(const v1::Host& m) {
                  .deleted = m.deleted(),
                  .create_time = m.create_time(),
                  .name = m.name(),
-                 .told = ToldIn(m)};
+                 .present = PresentFields(m)};
   if (m.has_profile()) out.profile = FromProto(m.profile());
   return out;
 }
@@ -102,7 +102,7 @@ UserMember FromProto(const v1::User& m) {
                  .create_time = m.create_time(),
                  .name = m.name(),
                  .country = m.country(),
-                 .told = ToldIn(m)};
+                 .present = PresentFields(m)};
   if (m.has_profile()) out.profile = FromProto(m.profile());
   return out;
 }
@@ -113,7 +113,7 @@ TeamMember FromProto(const v1::Team& m) {
                  .deleted = m.deleted(),
                  .create_time = m.create_time(),
                  .country = m.country(),
-                 .told = ToldIn(m)};
+                 .present = PresentFields(m)};
   if (m.has_profile()) out.profile = FromProto(m.profile());
   return out;
 }
@@ -374,11 +374,11 @@ EventBody BodyFromProto(const v1::Envelope& m) {
     case v1::Envelope::kPlanClassFactor: return FromProto(m.plan_class_factor());
     case v1::Envelope::kBarrier: return Barrier{.ends_period = m.barrier().ends_period()};
     case v1::Envelope::kMark:
-      return Mark{.number = m.mark().number(),
-                  .project = ProjectId(m.project()),
-                  .time = m.mark().time(),
-                  .barrier = m.mark().barrier(),
-                  .ends_period = m.mark().ends_period()};
+      return Watermark{.number = m.mark().number(),
+                       .project = ProjectId(m.project()),
+                       .time = m.mark().time(),
+                       .barrier = m.mark().barrier(),
+                       .ends_period = m.mark().ends_period()};
     case v1::Envelope::kProjectProfile: return FromProto(m.project_profile());
     case v1::Envelope::kOpeningTotal: return FromProto(m.opening_total());
     case v1::Envelope::kOpeningHostVersion: return FromProto(m.opening_host_version());
@@ -482,7 +482,7 @@ void Put(const HostMember& in, v1::Envelope* envelope) {
   m->set_deleted(in.deleted);
   m->set_create_time(in.create_time);
   m->set_name(in.name);
-  KeepTold(in.told, m);
+  KeepPresent(in.present, m);
   if (in.profile) ToProto(*in.profile, m->mutable_profile());
 }
 
@@ -495,7 +495,7 @@ void Put(const UserMember& in, v1::Envelope* envelope) {
   m->set_create_time(in.create_time);
   m->set_name(in.name);
   m->set_country(in.country);
-  KeepTold(in.told, m);
+  KeepPresent(in.present, m);
   if (in.profile) ToProto(*in.profile, m->mutable_profile());
 }
 
@@ -506,7 +506,7 @@ void Put(const TeamMember& in, v1::Envelope* envelope) {
   m->set_deleted(in.deleted);
   m->set_create_time(in.create_time);
   m->set_country(in.country);
-  KeepTold(in.told, m);
+  KeepPresent(in.present, m);
   if (in.profile) ToProto(*in.profile, m->mutable_profile());
 }
 
@@ -638,7 +638,7 @@ void Put(const Barrier& in, v1::Envelope* envelope) {
   envelope->mutable_barrier()->set_ends_period(in.ends_period);
 }
 
-void Put(const Mark& in, v1::Envelope* envelope) {
+void Put(const Watermark& in, v1::Envelope* envelope) {
   auto* m = envelope->mutable_mark();
   m->set_number(in.number);
   m->set_time(in.time);

@@ -22,7 +22,7 @@ constexpr EventKind kKinds[] = {
     EventKind::kTick,
     EventKind::kPlanClassFactor,
     EventKind::kBarrier,
-    EventKind::kMark,
+    EventKind::kWatermark,
     EventKind::kProjectProfile,
     EventKind::kOpeningTotal,
     EventKind::kOpeningHostVersion,
@@ -76,7 +76,7 @@ std::string_view EventKindName(EventKind kind) {
     case EventKind::kTick: return "tick";
     case EventKind::kPlanClassFactor: return "plan_class_factor";
     case EventKind::kBarrier: return "barrier";
-    case EventKind::kMark: return "mark";
+    case EventKind::kWatermark: return "mark";
     case EventKind::kProjectProfile: return "project_profile";
     case EventKind::kProjectName: return "project_name";
     case EventKind::kOpeningTotal: return "opening_total";

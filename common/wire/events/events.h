@@ -14,7 +14,7 @@
 #include "common/credit/model/catalogue.h"
 #include "common/credit/model/constants.h"
 #include "common/credit/model/model.h"
-#include "common/stream/mark.h"
+#include "common/stream/watermark.h"
 #include "common/wire/events/profiles.h"
 
 namespace cobblestone::wire {
@@ -42,7 +42,7 @@ enum class EventKind : std::uint8_t {
   kTick = 34,
   kPlanClassFactor = 35,
   kBarrier = 36,
-  kMark = 37,
+  kWatermark = 37,
   kProjectProfile = 38,
   kProjectName = 39,
   kOpeningTotal = 40,
@@ -62,7 +62,8 @@ std::string_view EventKindName(EventKind kind);
 
 // Only the pipeline creates these kinds: ingest refuses them.
 constexpr bool IsOurOwn(EventKind kind) {
-  return kind == EventKind::kMark || (kind >= EventKind::kHostAsked && kind <= EventKind::kDecidedResult);
+  return kind == EventKind::kWatermark ||
+         (kind >= EventKind::kHostAsked && kind <= EventKind::kDecidedResult);
 }
 
 struct EventHead {
@@ -123,7 +124,7 @@ struct Trickle {
   friend bool operator==(const Trickle&, const Trickle&) = default;
 };
 
-// Host, user and team events may be partial: `told` lists the fields in the event. A default-constructed one
+// Host, user and team events may be partial: `present` lists the fields in the event. A default-constructed one
 // has all fields.
 struct HostMember {
   static constexpr FieldMask kUser = FieldBit(2);
@@ -147,10 +148,10 @@ struct HostMember {
   double create_time = 0;
   std::string name;
   std::optional<HostProfile> profile;
-  FieldMask told = kAllFields;
+  FieldMask present = kAllFields;
 
   // The fields that the event sets: a deletion clears all.
-  [[nodiscard]] FieldMask Sets() const { return deleted ? kAllFields : told; }
+  [[nodiscard]] FieldMask Sets() const { return deleted ? kAllFields : present; }
 
   friend bool operator==(const HostMember&, const HostMember&) = default;
 };
@@ -180,7 +181,7 @@ struct HeldResult {
   double until = 0;         // UNIX s: valid until then; 0: not decided
   bool sent = false;        // its dispatch is known
   std::vector<HostId> by;   // hosts between the two, in order
-  std::uint64_t after = 0;  // lockstep: number of watermarks (`Mark`) passed before the event was sent
+  std::uint64_t after = 0;  // lockstep: number of watermarks passed before the event was sent
 
   friend bool operator==(const HeldResult&, const HeldResult&) = default;
 };
@@ -222,9 +223,9 @@ struct UserMember {
   std::string name;
   std::string country;
   std::optional<UserProfile> profile;
-  FieldMask told = kAllFields;
+  FieldMask present = kAllFields;
 
-  [[nodiscard]] FieldMask Sets() const { return deleted ? kAllFields : told; }
+  [[nodiscard]] FieldMask Sets() const { return deleted ? kAllFields : present; }
 
   friend bool operator==(const UserMember&, const UserMember&) = default;
 };
@@ -241,9 +242,9 @@ struct TeamMember {
   double create_time = 0;
   std::string country;
   std::optional<TeamProfile> profile;
-  FieldMask told = kAllFields;
+  FieldMask present = kAllFields;
 
-  [[nodiscard]] FieldMask Sets() const { return deleted ? kAllFields : told; }
+  [[nodiscard]] FieldMask Sets() const { return deleted ? kAllFields : present; }
 
   friend bool operator==(const TeamMember&, const TeamMember&) = default;
 };
@@ -363,7 +364,7 @@ struct Barrier {
   friend bool operator==(const Barrier&, const Barrier&) = default;
 };
 
-using stream::Mark;
+using stream::Watermark;
 
 struct PlanClassFactor {
   std::string plan_class;
@@ -558,7 +559,7 @@ struct ProjectName {
 using EventBodyVariant =
     std::variant<std::monostate, Completion, credit::ValidationFacts, Dispatch, Trickle, HostMember,
                  UserMember, TeamMember, HostMerge, AccountFacts, AppChange, AppVersionChange, SettingsChange,
-                 ValidatorRestart, Tick, PlanClassFactor, Barrier, Mark, ProjectProfile, OpeningTotal,
+                 ValidatorRestart, Tick, PlanClassFactor, Barrier, Watermark, ProjectProfile, OpeningTotal,
                  OpeningHostVersion, OpeningAppVersion, OpeningApp, Reversal, Repricing, EstimatedCredit,
                  MachineHost, ProjectName, HostAsked, JobReversal, JobRepricing, HeldResult, HandedEvent,
                  DecidedResult>;

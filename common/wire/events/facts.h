@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "common/wire/events/event_stamp.h"
 #include "common/wire/events/events.h"
-#include "common/wire/events/word.h"
 
 namespace cobblestone::wire {
 
@@ -17,12 +17,12 @@ namespace cobblestone::wire {
 // A hash that is equal for equal facts. Of 32 bits: one in 4e9 different events collides.
 [[nodiscard]] std::uint32_t HashOfFacts(std::string_view event);
 
-// For an event whose subject has only one word: its repeat may have another id.
-[[nodiscard]] inline Word WordOfFacts(const EventHead& head, std::string_view event) {
+// For an event whose subject has only one stamp: its repeat may have another id.
+[[nodiscard]] inline EventStamp StampOfFacts(const EventHead& head, std::string_view event) {
   return {.id = head.id, .time = head.time, .hash = HashOfFacts(event)};
 }
-[[nodiscard]] inline bool IsRepeat(const Word& word, const Word& before) {
-  return word.hash == before.hash && word.time == before.time;
+[[nodiscard]] inline bool IsRepeat(const EventStamp& stamp, const EventStamp& before) {
+  return stamp.hash == before.hash && stamp.time == before.time;
 }
 
 }  // namespace cobblestone::wire

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "common/wire/control/mark_codec.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_fields.h"
 #include "common/wire/ledger/claim_codec.h"
 #include "common/wire/ledger/grant_codec.h"

@@ -19,7 +19,7 @@ struct ClaimHead {
 
   friend bool operator==(const ClaimHead&, const ClaimHead&) = default;
 };
-// False if the bytes read (up to flags) are not a Claim, or for a `Passed` record (mark_codec.h).
+// False if the bytes read (up to flags) are not a Claim, or for a `Passed` record (watermark_codec.h).
 [[nodiscard]] bool PeekClaim(std::string_view bytes, ClaimHead* head);
 
 struct AwardHead {

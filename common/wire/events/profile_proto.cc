@@ -18,17 +18,17 @@ void ForEachWithPresence(const google::protobuf::Message& message, F&& f) {
 
 }  // namespace
 
-FieldMask ToldIn(const google::protobuf::Message& message) {
-  FieldMask told = 0;
+FieldMask PresentFields(const google::protobuf::Message& message) {
+  FieldMask present = 0;
   ForEachWithPresence(message, [&](const auto* field) {
-    if (message.GetReflection()->HasField(message, field)) told |= FieldBit(field->number());
+    if (message.GetReflection()->HasField(message, field)) present |= FieldBit(field->number());
   });
-  return told;
+  return present;
 }
 
-void KeepTold(FieldMask told, google::protobuf::Message* message) {
+void KeepPresent(FieldMask present, google::protobuf::Message* message) {
   ForEachWithPresence(*message, [&](const auto* field) {
-    if ((told & FieldBit(field->number())) == 0) message->GetReflection()->ClearField(message, field);
+    if ((present & FieldBit(field->number())) == 0) message->GetReflection()->ClearField(message, field);
   });
 }
 
@@ -45,7 +45,7 @@ UserProfile FromProto(const v1::UserProfile& m) {
           .has_profile = m.has_profile(),
           .show_hosts = m.show_hosts(),
           .hidden = m.hidden(),
-          .told = ToldIn(m)};
+          .present = PresentFields(m)};
 }
 
 HostProfile FromProto(const v1::HostProfile& m) {
@@ -72,7 +72,7 @@ HostProfile FromProto(const v1::HostProfile& m) {
           .credit_per_cpu_sec = m.credit_per_cpu_sec(),
           .host_cpid = m.host_cpid(),
           .misc = m.misc(),
-          .told = ToldIn(m)};
+          .present = PresentFields(m)};
 }
 
 TeamProfile FromProto(const v1::TeamProfile& m) {
@@ -83,7 +83,7 @@ TeamProfile FromProto(const v1::TeamProfile& m) {
           .name_html = m.name_html(),
           .description = m.description(),
           .country = m.country(),
-          .told = ToldIn(m)};
+          .present = PresentFields(m)};
 }
 
 void ToProto(const OpeningFigures& in, v1::OpeningFigures* m) {
@@ -100,7 +100,7 @@ void ToProto(const UserProfile& in, v1::UserProfile* m) {
   m->set_has_profile(in.has_profile);
   m->set_show_hosts(in.show_hosts);
   m->set_hidden(in.hidden);
-  KeepTold(in.told, m);
+  KeepPresent(in.present, m);
 }
 
 void ToProto(const HostProfile& in, v1::HostProfile* m) {
@@ -127,7 +127,7 @@ void ToProto(const HostProfile& in, v1::HostProfile* m) {
   m->set_credit_per_cpu_sec(in.credit_per_cpu_sec);
   m->set_host_cpid(in.host_cpid);
   m->set_misc(in.misc);
-  KeepTold(in.told, m);
+  KeepPresent(in.present, m);
 }
 
 void ToProto(const TeamProfile& in, v1::TeamProfile* m) {
@@ -138,7 +138,7 @@ void ToProto(const TeamProfile& in, v1::TeamProfile* m) {
   m->set_name_html(in.name_html);
   m->set_description(in.description);
   m->set_country(in.country);
-  KeepTold(in.told, m);
+  KeepPresent(in.present, m);
 }
 
 namespace {

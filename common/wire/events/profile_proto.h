@@ -8,9 +8,9 @@
 namespace cobblestone::wire {
 
 // The fields with presence that are set.
-FieldMask ToldIn(const google::protobuf::Message& message);
+FieldMask PresentFields(const google::protobuf::Message& message);
 // Clears all other fields.
-void KeepTold(FieldMask told, google::protobuf::Message* message);
+void KeepPresent(FieldMask present, google::protobuf::Message* message);
 
 OpeningFigures FromProto(const v1::OpeningFigures& m);
 void ToProto(const OpeningFigures& in, v1::OpeningFigures* m);

@@ -37,7 +37,7 @@ struct UserProfile {
   bool has_profile = false;
   bool show_hosts = false;
   bool hidden = false;
-  FieldMask told = kAllFields;  // in an event; not part of a row
+  FieldMask present = kAllFields;  // in an event; not part of a row
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -72,7 +72,7 @@ struct HostProfile {
   double credit_per_cpu_sec = 0;
   std::string host_cpid;
   std::string misc;
-  FieldMask told = kAllFields;  // in an event; not part of a row
+  FieldMask present = kAllFields;  // in an event; not part of a row
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -93,7 +93,7 @@ struct TeamProfile {
   std::string name_html;
   std::string description;
   std::string country;
-  FieldMask told = kAllFields;  // in an event; not part of a row
+  FieldMask present = kAllFields;  // in an event; not part of a row
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {

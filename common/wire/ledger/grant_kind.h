@@ -17,7 +17,7 @@ enum class GrantKind : std::uint8_t {
   kHostComes = 6,    // to the new owner's partition: wait for the account
   kHostAccount = 7,  // the account
   kHostShare = 8,    // follows the account: the host's share of a grant claimed under an earlier owner
-  kMark = 9,         // the watermark (`Mark`) progress of GRANTS (mark_codec.h)
+  kWatermark = 9,    // the watermark progress of GRANTS (watermark_codec.h)
   kRepricing = 10,   // changes the amount granted to a result
   kHostMerged = 11,  // the host is another one from now on
   kEstimate = 12,    // a report of an account manager on a running host

@@ -211,7 +211,7 @@ int Run(const Options& given) {
   outcome.read = adoption::TotalsJson(outcome.survey.totals);
   Status status;
   if (!options.dry_run) {
-    auto client = Client::Open(*settings, Purpose::kWork, TellOpening);
+    auto client = Client::Open(*settings, Purpose::kWork, ReportOpening);
     if (!client.ok()) return TellError(client.status());
     if (!(*client)->remote()) status = RememberPlace(*settings);
     if (status.ok()) status = Send(**client, options, **entities, &outcome);

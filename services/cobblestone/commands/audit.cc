@@ -31,7 +31,7 @@ using Done = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
 Result<nlohmann::json> AskEngine(const settings::RunSettings& settings, const Options& options,
                                  const Done& progress) {
-  auto client = Client::Open(settings, Purpose::kAsk, TellOpening);
+  auto client = Client::Open(settings, Purpose::kAsk, ReportOpening);
   if (!client.ok()) return client.status();
   return (*client)->AskLong(
       {.path = "/audit", .parameters = {{"since_days", std::to_string(options.since_days())}}}, progress);
@@ -50,7 +50,7 @@ Result<nlohmann::json> AuditKafka(const settings::RunSettings& settings, const O
     commits->Show({.done = done, .all = all, .counted = done});
   };
   const auto audited =
-      OpenAudited(settings, {.directory = directory, .report = TellOpening, .restoring = restore});
+      OpenAudited(settings, {.directory = directory, .report = ReportOpening, .restoring = restore});
   if (!audited.ok()) return audited.status();
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   auto report = AuditLedger(**audited, {.spill = {.directory = directory},

@@ -69,7 +69,7 @@ int Run(const Options& options) {
       .report =
           [&](const std::string& what) {
             progress.reset();
-            TellOpening(what);
+            ReportOpening(what);
           },
       .clock = {}};
   const auto outcome = settings->backend == settings::Backend::kKafka

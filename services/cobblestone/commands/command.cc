@@ -100,7 +100,7 @@ int AskAndPrint(const QueryOptions& options, Purpose purpose, const Question& qu
                 const std::function<std::string(const nlohmann::json&)>& words) {
   const auto settings = SettingsOf(options.place);
   if (!settings.ok()) return TellError(settings.status());
-  auto client = Client::Open(*settings, purpose, TellOpening);
+  auto client = Client::Open(*settings, purpose, ReportOpening);
   if (!client.ok()) return TellError(client.status());
   auto answer = (*client)->Ask(question);
   if (!answer.ok()) return TellError(answer.status());
@@ -122,7 +122,7 @@ int TellError(const Status& status) {
   return ExitCodeOf(status);
 }
 
-void TellOpening(const std::string& what) {
+void ReportOpening(const std::string& what) {
   std::fprintf(stderr, "cobblestone: %s\n", TerminalLines(what).c_str());
 }
 

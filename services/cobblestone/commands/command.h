@@ -69,7 +69,7 @@ int AskAndPrint(const QueryOptions& options, Purpose purpose, const Question& qu
 // Prints to standard error; returns the exit code.
 int TellError(const Status& status);
 // Prints the progress of a long opening to standard error.
-void TellOpening(const std::string& what);
+void ReportOpening(const std::string& what);
 // One object on one line, for machines (keys sorted).
 void PrintJson(const nlohmann::json& json);
 

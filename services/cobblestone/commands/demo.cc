@@ -193,7 +193,7 @@ int Run(const Options& given) {
   const bool page = options.page || (SomebodyLooks() && !options.no_page);
   std::optional<StopSignals> signals;
   if (page) signals.emplace();
-  auto opened = Engine::Open(*settings, TellOpening);
+  auto opened = Engine::Open(*settings, ReportOpening);
   if (!opened.ok()) return TellError(opened.status());
   std::optional<std::unique_ptr<Engine>> engine(std::move(*opened));
   Step("compare each grant bit for bit with the grant of BOINC's own server code");

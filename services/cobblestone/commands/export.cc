@@ -108,14 +108,16 @@ Status OpenFile(const Options& options, const statistics::Settings& settings, Fr
 
 // Compares the accounts with the sums of the ledger. The sums continue from the last export; if they differ,
 // the whole ledger is read again and decides.
-Result<statistics::LedgerTotals> ControlTotals(const Options& options, From* from, const HeldState& held) {
-  const auto attempt = [&](bool anew) -> Result<statistics::LedgerTotals> {
+Result<statistics::LedgerTotals> ControlTotals(const Options& options, From* from,
+                                               const StateSnapshot& snapshot) {
+  const auto attempt = [&](bool from_start) -> Result<statistics::LedgerTotals> {
     Progress reading("records of the ledger", options.json);
-    auto sums = from->state->SumLedger(held.places, anew, [&](std::uint64_t done, std::uint64_t all) {
-      reading.Show({.done = done, .all = all, .counted = done});
-    });
+    auto sums =
+        from->state->SumLedger(snapshot.places, from_start, [&](std::uint64_t done, std::uint64_t all) {
+          reading.Show({.done = done, .all = all, .counted = done});
+        });
     if (!sums.ok()) return sums.status();
-    return Reconcile(held, ProjectId(options.project), *sums);
+    return Reconcile(snapshot, ProjectId(options.project), *sums);
   };
   auto totals = attempt(false);
   if (totals.ok() || totals.status().code() != StatusCode::kCorrupted) return totals;
@@ -145,7 +147,7 @@ Status OpenPipeline(const Options& options, const statistics::Settings& settings
                     statistics::ExportJob* job) {
   const auto place = SettingsOf(options.place);
   if (!place.ok()) return place.status();
-  auto state = PipelineState::Open(*place, TellOpening);
+  auto state = PipelineState::Open(*place, ReportOpening);
   if (!state.ok()) return state.status();
   from->state = std::move(*state);
   auto source = StateSource::Open(
@@ -153,7 +155,7 @@ Status OpenPipeline(const Options& options, const statistics::Settings& settings
       {.project = ProjectId(options.project), .statsexport_enabled = settings.statsexport_enabled});
   if (!source.ok()) return source.status();
   if (Status s = CheckProject(options, *place, **source); !s.ok()) return s;
-  auto totals = ControlTotals(options, from, (*source)->held());
+  auto totals = ControlTotals(options, from, (*source)->snapshot());
   if (!totals.ok()) return totals.status();
   job->ledger = std::move(*totals);
   from->source = std::move(*source);

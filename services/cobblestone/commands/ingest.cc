@@ -140,7 +140,7 @@ int Run(const Options& options) {
   auto events = OpenSource(options);
   if (!events.ok()) return TellError(events.status());
 
-  auto client = Client::Open(*settings, Purpose::kWork, TellOpening);
+  auto client = Client::Open(*settings, Purpose::kWork, ReportOpening);
   if (!client.ok()) return TellError(client.status());
   if (!(*client)->remote()) {
     if (Status status = RememberPlace(*settings); !status.ok()) return TellError(status);

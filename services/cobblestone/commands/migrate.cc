@@ -35,7 +35,7 @@ int Run(const Options& options) {
           [&](const MigrateCounts& counts) {
             progress.Show({.done = counts.records, .all = counts.all, .counted = counts.records});
           },
-      .report = TellOpening};
+      .report = ReportOpening};
   const bool to_kafka = to->backend == settings::Backend::kKafka;
   if (to_kafka && options.from_the_beginning)
     return TellError(Status::InvalidArgument(

@@ -81,7 +81,7 @@ int Run(const Options& options) {
       return TellError(Status::NotFound("unknown slot " + std::to_string(k) +
                                         "; slots are numbered from 0 to " + std::to_string(count - 1) +
                                         (options.stage.empty() ? ", the coordinator's" : "")));
-  auto rebuild = Rebuild::Open(*settings, TellOpening);
+  auto rebuild = Rebuild::Open(*settings, ReportOpening);
   if (!rebuild.ok()) return TellError(rebuild.status());
   return options.journal ? TakeJournals(**rebuild, slots) : MakeStates(**rebuild, slots);
 }

@@ -264,7 +264,7 @@ int Run(const Options& options) {
   if (!settings.ok()) return TellError(settings.status());
   const auto request = RequestOf(options, *settings);
   if (!request.ok()) return TellError(request.status());
-  auto client = Client::Open(*settings, options.yes ? Purpose::kWork : Purpose::kAsk, TellOpening);
+  auto client = Client::Open(*settings, options.yes ? Purpose::kWork : Purpose::kAsk, ReportOpening);
   if (!client.ok()) return TellError(client.status());
   Done done;
   Status status = Correct(**client, options, *request, &done);

@@ -58,10 +58,10 @@ class Flow {
  public:
   explicit Flow(Engine& engine) : engine_(engine), last_(Look()) {}
 
-  void Tell(RunLog& log) {
+  void Report(RunLog& log) {
     const auto now = Clock::now();
-    if (now - told_ < kFlowEvery) return;
-    const double seconds = std::chrono::duration<double>(now - told_).count();
+    if (now - reported_ < kFlowEvery) return;
+    const double seconds = std::chrono::duration<double>(now - reported_).count();
     const Counts counts = Look();
     if (counts.Moved(last_) || counts.lag > 0) {
       const auto rate = [&](std::uint64_t after, std::uint64_t before) {
@@ -74,7 +74,7 @@ class Flow {
                         {"refused_in_all", counts.refused}});
     }
     last_ = counts;
-    told_ = now;
+    reported_ = now;
   }
 
  private:
@@ -97,7 +97,7 @@ class Flow {
   }
 
   Engine& engine_;
-  Clock::time_point told_ = Clock::now();
+  Clock::time_point reported_ = Clock::now();
   Counts last_;
 };
 
@@ -106,10 +106,10 @@ class KafkaFlow {
  public:
   explicit KafkaFlow(KafkaWorkers& workers) : workers_(workers) {}
 
-  void Tell(RunLog& log) {
+  void Report(RunLog& log) {
     const auto now = Clock::now();
-    if (now - told_ < kFlowEvery) return;
-    const double seconds = std::chrono::duration<double>(now - told_).count();
+    if (now - reported_ < kFlowEvery) return;
+    const double seconds = std::chrono::duration<double>(now - reported_).count();
     std::uint64_t records = 0;
     std::uint64_t commits = 0;
     std::uint64_t lag = 0;
@@ -133,12 +133,12 @@ class KafkaFlow {
                 {"slots_running", running},
                 {"slots_not_running", others}});
     last_records_ = records;
-    told_ = now;
+    reported_ = now;
   }
 
  private:
   KafkaWorkers& workers_;
-  Clock::time_point told_ = Clock::now();
+  Clock::time_point reported_ = Clock::now();
   std::uint64_t last_records_ = 0;
 };
 
@@ -220,7 +220,7 @@ int RunOnKafka(const settings::RunSettings& settings, bool accept_time_jump, con
   int signal = 0;
   while (signal == 0 && (*workers)->failure().ok()) {
     signal = signals.Wait();
-    flow.Tell(log);
+    flow.Report(log);
   }
   if (const Status failure = (*workers)->failure(); !failure.ok()) {
     // The error is in this program's version or configuration: its other threads still work and can stop
@@ -288,7 +288,7 @@ int Run(const Options& options) {
   int signal = 0;
   while (signal == 0 && (*engine)->failure().ok()) {
     signal = signals.Wait();
-    flow.Tell(log);
+    flow.Report(log);
   }
   if (signal != 0) {
     log.Info("stopping; a second signal ends the process at once",

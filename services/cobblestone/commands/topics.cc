@@ -17,7 +17,7 @@ int CreateOrCheck(const Options& options, bool create) {
   if (settings->backend != settings::Backend::kKafka)
     return TellError(Status::InvalidArgument(
         "the configuration's backend is not kafka; only deployments on Kafka have topics"));
-  auto deployment = DeploymentOf(*settings, TellOpening);
+  auto deployment = DeploymentOf(*settings, ReportOpening);
   if (!deployment.ok()) return TellError(deployment.status());
   if (create) {
     auto admin = stream::kafka::MakeTopicAdmin(deployment->cluster);

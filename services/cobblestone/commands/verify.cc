@@ -90,7 +90,7 @@ std::string Hex(std::string_view bytes) {
 
 // Checks that the topics contain exactly the re-executed outputs: none missing, duplicated or different.
 int CompareOutputs(const settings::RunSettings& settings, OutputSums made) {
-  auto deployment = DeploymentOf(settings, TellOpening);
+  auto deployment = DeploymentOf(settings, ReportOpening);
   if (!deployment.ok()) return TellError(deployment.status());
   auto cluster = stream::kafka::MakeCluster(deployment->cluster);
   if (!cluster.ok()) return TellError(cluster.status());
@@ -150,7 +150,7 @@ Result<std::uint64_t> OldestCommit(stream::kafka::Cluster& cluster, stream::Topi
 // `made`: receives the outputs of the slots' commits, if requested.
 int VerifySlots(const Options& options, const settings::RunSettings& settings, const std::string& scratch,
                 OutputSums* made) {
-  auto deployment = DeploymentOf(settings, TellOpening);
+  auto deployment = DeploymentOf(settings, ReportOpening);
   if (!deployment.ok()) return TellError(deployment.status());
   if (Status s = CheckTopics(*deployment); !s.ok()) return TellError(s);
   auto cluster = stream::kafka::MakeCluster(deployment->cluster);

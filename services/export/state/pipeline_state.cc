@@ -119,16 +119,16 @@ Result<std::unique_ptr<PipelineState>> PipelineState::Open(
   return made;
 }
 
-Result<LedgerSums> PipelineState::SumLedger(const LedgerPlaces& to, bool anew,
+Result<LedgerSums> PipelineState::SumLedger(const LedgerPlaces& to, bool from_start,
                                             const LedgerSums::Progress& progress) {
   if (client_ == nullptr) {
-    if (Status s = KeepLedgerSums(sums_, view_->logs(), to, anew, progress); !s.ok()) return s;
+    if (Status s = KeepLedgerSums(sums_, view_->logs(), to, from_start, progress); !s.ok()) return s;
     return LedgerSums::Load(sums_);
   }
   const auto answer = client_->AskLong({.path = "/ledger/sums",
                                         .parameters = {{"grants", Listed(to.grants)},
                                                        {"postings", Listed(to.postings)},
-                                                       {"anew", anew ? "1" : "0"}}},
+                                                       {"from_start", from_start ? "1" : "0"}}},
                                        progress);
   if (!answer.ok()) return answer.status();
   return LedgerSums::Load(answer->at("file").get<std::string>());

@@ -27,8 +27,8 @@ class PipelineState {
 
   [[nodiscard]] view::State& state() { return *state_; }
   // Ledger sums up to `to`, which the state has read. Continues from the sums of the last export, unless
-  // `anew`. A running program does the reading itself.
-  Result<LedgerSums> SumLedger(const LedgerPlaces& to, bool anew, const LedgerSums::Progress& progress);
+  // `from_start`. A running program does the reading itself.
+  Result<LedgerSums> SumLedger(const LedgerPlaces& to, bool from_start, const LedgerSums::Progress& progress);
 
  private:
   PipelineState() = default;

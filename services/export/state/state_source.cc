@@ -62,25 +62,26 @@ wire::OpeningFigures FiguresOf(const credit::Account& account,
 
 Result<std::unique_ptr<StateSource>> StateSource::Open(view::State& state,
                                                        const StateSourceOptions& options) {
-  auto held = HeldState::Hold(state);
-  if (!held.ok()) return held.status();
-  return Open(std::move(*held), options);
+  auto snapshot = StateSnapshot::Take(state);
+  if (!snapshot.ok()) return snapshot.status();
+  return Open(std::move(*snapshot), options);
 }
 
-Result<std::unique_ptr<StateSource>> StateSource::Open(HeldState held, const StateSourceOptions& options) {
-  std::unique_ptr<StateSource> source(new StateSource(std::move(held), options));
+Result<std::unique_ptr<StateSource>> StateSource::Open(StateSnapshot snapshot,
+                                                       const StateSourceOptions& options) {
+  std::unique_ptr<StateSource> source(new StateSource(std::move(snapshot), options));
   if (Status s = source->Take(); !s.ok()) return s;
   return source;
 }
 
 Status StateSource::Take() {
-  Status s = TakeCatalogue(*held_.coordinator);
+  Status s = TakeCatalogue(*snapshot_.coordinator);
   description_ = "state of project " + std::to_string(options_.project.value) + ", at commits";
-  for (std::size_t k = 0; k < held_.accounts.size() && s.ok(); ++k) {
-    description_ += " " + std::to_string(held_.commits[k]);
-    s = TakeUsers(*held_.accounts[k]);
-    if (s.ok()) s = TakeTeams(*held_.teams[k]);
-    if (s.ok()) s = TakeHosts(*held_.claims[k]);
+  for (std::size_t k = 0; k < snapshot_.accounts.size() && s.ok(); ++k) {
+    description_ += " " + std::to_string(snapshot_.commits[k]);
+    s = TakeUsers(*snapshot_.accounts[k]);
+    if (s.ok()) s = TakeTeams(*snapshot_.teams[k]);
+    if (s.ok()) s = TakeHosts(*snapshot_.claims[k]);
   }
   if (s.ok()) Order();
   return s;
@@ -145,7 +146,7 @@ Status StateSource::TakeUsers(const view::Rows& rows) {
 
 Status StateSource::TakeTeams(const view::Rows& rows) {
   Status s = view::ForEach(rows, teams::kTeamsTable, [&](const Key& key, const teams::TeamState& team) {
-    if (IsOurs(key) && team.member.said() && !team.deleted) teams_.push_back(IdOf(key.id));
+    if (IsOurs(key) && team.member.is_set() && !team.deleted) teams_.push_back(IdOf(key.id));
     return Status::Ok();
   });
   if (!s.ok()) return s;
@@ -197,7 +198,7 @@ const view::Rows& StateSource::RowsFor(const RowsOf& rows, std::int64_t id) cons
 // ---- Rows -------------------------------------------------------------------------------------------------
 
 Status StateSource::ReadUser(std::int64_t id, User* user) {
-  const view::Rows& rows = RowsFor(held_.accounts, id);
+  const view::Rows& rows = RowsFor(snapshot_.accounts, id);
   auto state = FindOrNone(rows, accounts::kUsersTable, KeyOf(id));
   if (!state.ok()) return state.status();
   auto row = FindOrNone(rows, accounts::kProfileTable, KeyOf(id));
@@ -224,7 +225,7 @@ Status StateSource::ReadUser(std::int64_t id, User* user) {
 }
 
 Status StateSource::ReadTeam(std::int64_t id, Team* team) {
-  const view::Rows& rows = RowsFor(held_.teams, id);
+  const view::Rows& rows = RowsFor(snapshot_.teams, id);
   auto state = FindOrNone(rows, teams::kTeamsTable, KeyOf(id));
   if (!state.ok()) return state.status();
   auto row = FindOrNone(rows, teams::kProfileTable, KeyOf(id));
@@ -248,7 +249,7 @@ Status StateSource::ReadTeam(std::int64_t id, Team* team) {
 }
 
 Result<bool> StateSource::ReadHost(const HostEntry& entry, Host* host) {
-  auto row = FindOrNone(RowsFor(held_.claims, entry.id), claims::kProfileTable, KeyOf(entry.id));
+  auto row = FindOrNone(RowsFor(snapshot_.claims, entry.id), claims::kProfileTable, KeyOf(entry.id));
   if (!row.ok()) return row.status();
   const auto found = AccountOf(entry);
   if (!found.ok()) return found.status();
@@ -289,17 +290,17 @@ Result<bool> StateSource::ReadHost(const HostEntry& entry, Host* host) {
 }
 
 Result<accounts::HostAccount> StateSource::AccountOf(const HostEntry& entry) const {
-  const auto n = static_cast<std::uint32_t>(held_.accounts.size());
+  const auto n = static_cast<std::uint32_t>(snapshot_.accounts.size());
   const std::uint32_t owner =
       wire::OwnerPartition(options_.project, UserId(static_cast<std::uint64_t>(entry.user)),
                            HostId(static_cast<std::uint64_t>(entry.id)), n);
-  auto found = view::Find(*held_.accounts[owner], accounts::kHostsTable, KeyOf(entry.id));
+  auto found = view::Find(*snapshot_.accounts[owner], accounts::kHostsTable, KeyOf(entry.id));
   if (!found.ok()) return found.status();
   if (found->has_value() && !(*found)->elsewhere) return std::move(**found);
   bool moves = found->has_value();
   for (std::uint32_t k = 0; k < n; ++k) {
     if (k == owner) continue;
-    found = view::Find(*held_.accounts[k], accounts::kHostsTable, KeyOf(entry.id));
+    found = view::Find(*snapshot_.accounts[k], accounts::kHostsTable, KeyOf(entry.id));
     if (!found.ok()) return found.status();
     if (found->has_value() && !(*found)->elsewhere) return std::move(**found);
     moves = moves || found->has_value();
@@ -397,10 +398,10 @@ Status StateSource::Tombstones(const RowsOf& rows, const stream::TableSpec<wire:
 }
 
 Status StateSource::UsersDeleted(const statistics::Take<Deleted>& take) {
-  return Tombstones(held_.accounts, accounts::kFactsTable, users_deleted_, take);
+  return Tombstones(snapshot_.accounts, accounts::kFactsTable, users_deleted_, take);
 }
 Status StateSource::HostsDeleted(const statistics::Take<Deleted>& take) {
-  return Tombstones(held_.claims, claims::kFactsTable, hosts_deleted_, take);
+  return Tombstones(snapshot_.claims, claims::kFactsTable, hosts_deleted_, take);
 }
 
 Status StateSource::Badges(const RowsOf& rows, const stream::TableSpec<wire::FactsRow>& table,
@@ -411,8 +412,8 @@ Status StateSource::Badges(const RowsOf& rows, const stream::TableSpec<wire::Fac
     if (!row.ok()) return row.status();
     std::stable_sort(row->badges.begin(), row->badges.end(),
                      [](const wire::BadgeHeld& a, const wire::BadgeHeld& b) { return a.badge < b.badge; });
-    for (const wire::BadgeHeld& held : row->badges) {
-      Status s = take({.holder = id, .badge = held.badge, .create_time = held.create_time});
+    for (const wire::BadgeHeld& badge : row->badges) {
+      Status s = take({.holder = id, .badge = badge.badge, .create_time = badge.create_time});
       if (!s.ok()) return s;
     }
   }
@@ -420,10 +421,10 @@ Status StateSource::Badges(const RowsOf& rows, const stream::TableSpec<wire::Fac
 }
 
 Status StateSource::UserBadges(const statistics::Take<BadgeHeld>& take) {
-  return Badges(held_.accounts, accounts::kFactsTable, user_badges_, take);
+  return Badges(snapshot_.accounts, accounts::kFactsTable, user_badges_, take);
 }
 Status StateSource::TeamBadges(const statistics::Take<BadgeHeld>& take) {
-  return Badges(held_.teams, teams::kFactsTable, team_badges_, take);
+  return Badges(snapshot_.teams, teams::kFactsTable, team_badges_, take);
 }
 
 // The values that the project sent, plus the grants since then, which have type 0.
@@ -457,14 +458,14 @@ Status StateSource::CreditOf(const view::Rows& rows, const stream::TableSpec<wir
 }
 
 Status StateSource::CreditOfUser(std::int64_t user, std::vector<AppCredit>* credit) {
-  const view::Rows& rows = RowsFor(held_.accounts, user);
+  const view::Rows& rows = RowsFor(snapshot_.accounts, user);
   const auto state = FindOrNone(rows, accounts::kUsersTable, KeyOf(user));
   if (!state.ok()) return state.status();
   return CreditOf(rows, accounts::kFactsTable, user, state->account, credit);
 }
 
 Status StateSource::CreditOfTeam(std::int64_t team, std::vector<AppCredit>* credit) {
-  const view::Rows& rows = RowsFor(held_.teams, team);
+  const view::Rows& rows = RowsFor(snapshot_.teams, team);
   const auto state = FindOrNone(rows, teams::kTeamsTable, KeyOf(team));
   if (!state.ok()) return state.status();
   return CreditOf(rows, teams::kFactsTable, team, state->account, credit);

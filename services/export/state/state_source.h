@@ -19,7 +19,7 @@
 #include "common/wire/events/profiles.h"
 #include "services/accounts/accounts_stage.h"
 #include "services/export/source.h"
-#include "services/ledger/held_state.h"
+#include "services/ledger/state_snapshot.h"
 #include "services/view/state.h"
 
 namespace cobblestone {
@@ -37,9 +37,9 @@ class StateSource final : public statistics::Source {
  public:
   // Scans the accounts once. kRetry: no state is available yet. `state` must outlive the source.
   static Result<std::unique_ptr<StateSource>> Open(view::State& state, const StateSourceOptions& options);
-  static Result<std::unique_ptr<StateSource>> Open(HeldState held, const StateSourceOptions& options);
+  static Result<std::unique_ptr<StateSource>> Open(StateSnapshot snapshot, const StateSourceOptions& options);
 
-  [[nodiscard]] const HeldState& held() const { return held_; }
+  [[nodiscard]] const StateSnapshot& snapshot() const { return snapshot_; }
   // Projects with a catalogue, including this one if it has one.
   [[nodiscard]] const std::set<std::uint32_t>& projects() const { return projects_; }
   [[nodiscard]] std::string Describe() const override { return description_; }
@@ -64,7 +64,7 @@ class StateSource final : public statistics::Source {
   std::uint32_t ConsentCopies(std::int64_t user) override;
 
  private:
-  using RowsOf = HeldState::RowsOf;
+  using RowsOf = StateSnapshot::RowsOf;
   struct UserEntry {
     std::int64_t id = 0;
     bool shows_hosts = false;
@@ -74,8 +74,8 @@ class StateSource final : public statistics::Source {
     std::int64_t user = 0;
   };
 
-  StateSource(HeldState held, const StateSourceOptions& options)
-      : options_(options), held_(std::move(held)) {}
+  StateSource(StateSnapshot snapshot, const StateSourceOptions& options)
+      : options_(options), snapshot_(std::move(snapshot)) {}
 
   Status Take();
   Status TakeCatalogue(const view::Rows& coordinator);
@@ -102,7 +102,7 @@ class StateSource final : public statistics::Source {
                     const std::vector<std::int64_t>& ids, const statistics::Take<statistics::Deleted>& take);
 
   const StateSourceOptions options_;
-  const HeldState held_;
+  const StateSnapshot snapshot_;
   std::string description_;
   std::set<std::uint32_t> projects_;
   double event_time_ = 0;  // UNIX s of the last tick

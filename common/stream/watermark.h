@@ -1,4 +1,4 @@
-// Watermark (`Mark`, see marks.h), and the progress that a partition of a stage reports to the stages
+// Watermark (see watermarks.h), and the progress that a partition of a stage reports to the stages
 // downstream.
 #pragma once
 
@@ -9,7 +9,7 @@
 namespace cobblestone::stream {
 
 // A point in the data of all partitions at once.
-struct Mark {
+struct Watermark {
   std::uint64_t number = 0;   // of the control record that announces the watermark; ascending, with gaps
   ProjectId project;          // whose event time advances; 0: every project's
   double time = 0;            // UNIX s; 0: none, the watermark is only a barrier
@@ -17,7 +17,7 @@ struct Mark {
   // The barrier ends a lockstep period: records since the last one are sorted and applied.
   bool ends_period = false;
 
-  friend bool operator==(const Mark&, const Mark&) = default;
+  friend bool operator==(const Watermark&, const Watermark&) = default;
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.number, s.project, s.time, s.barrier, s.ends_period);
@@ -25,8 +25,8 @@ struct Mark {
 };
 
 struct Passed {
-  std::uint32_t source = 0;  // the partition that reports
-  std::uint64_t mark = 0;    // all records before this watermark are processed; 0: no watermark
+  std::uint32_t source = 0;     // the partition that reports
+  std::uint64_t watermark = 0;  // all records before this watermark are processed; 0: no watermark
   // Records after this one may depend on this control record; 0: no such dependency.
   std::uint64_t control = 0;
   // Records that partitions of this stage and of the stages upstream have sent to other partitions of their

@@ -1,6 +1,6 @@
-// Results of hosts that have become other hosts: the part of ClaimsStage that hands over their events
-// (handed.h).
-#include "services/claims/handed.h"
+// Results of hosts that have become other hosts: the part of ClaimsStage that forwards their events
+// (forwarding.h).
+#include "services/claims/forwarding.h"
 
 #include <algorithm>
 #include <limits>
@@ -49,59 +49,59 @@ Result<std::string> Rename(std::string_view bytes, HostId host) {
 
 }  // namespace
 
-void ClaimsStage::SendOwn(ProjectId project, HostId to, const wire::Event& event, std::uint64_t line,
-                          Emitter& out) {
+void ClaimsStage::SendToPeer(ProjectId project, HostId to, const wire::Event& event, std::uint64_t line,
+                             Emitter& out) {
   std::string bytes = wire::EncodeEvent(event);
   if (options_.lockstep) {
     bytes_.clear();
     wire::AppendWithLine(line, bytes, &bytes_);
     bytes.swap(bytes_);
-    ++handing_.Mutable({}).moved;
+    ++peer_progress_.Mutable({}).moved;
   }
   out.Emit(wire::kHosts, wire::PartitionOf(project, to.value, options_.partitions), bytes);
 }
 
-// The mark count for a record that is sent now.
-std::uint64_t ClaimsStage::After() { return options_.lockstep ? marks_.passed() : 0; }
+// The number of watermarks that have passed, for a record that is sent now.
+std::uint64_t ClaimsStage::WatermarkCount() { return options_.lockstep ? watermarks_.passed() : 0; }
 
 // ---- The host that has ended ---------------------------------------------------------------------------------------
 
 // For a result of a merged host that is outstanding, or that is decided and remembered until then (UNIX s).
-void ClaimsStage::TellHeir(const Key& result, HostId host, const credit::AppRow* app, double until,
-                           std::uint64_t line, Emitter& out) {
+void ClaimsStage::SendHolderToMergeTarget(const Key& result, HostId host, const credit::AppRow* app,
+                                          double until, std::uint64_t line, Emitter& out) {
   const HostState* state = hosts_.Find(HostKey(result.project, host));
-  if (state == nullptr || !state->merge.said()) return;
+  if (state == nullptr || !state->merge.is_set()) return;
   const OpenJob* job = jobs_.Find(result);
   const Pending* pending = pending_.Find(result);
   const bool sent = (job != nullptr && (job->priced || !job->dispatch.empty())) ||
                     (pending != nullptr && !pending->dispatch.empty());
   // If trickles of the app are paid, only the dispatch says which host the job belongs to.
   if (!sent && app != nullptr && !app->policy.trickles.empty()) return;
-  SayHeld({.host = state->into,
-           .result = ResultId(result.id),
-           .holder = host,
-           .result_name = job == nullptr ? std::string() : job->name,
-           .until = until,
-           .sent = sent,
-           .by = {},
-           .after = After()},
-          ProjectId(result.project), state->merge.time, line, out);
+  SendResultHolder({.host = state->into,
+                    .result = ResultId(result.id),
+                    .holder = host,
+                    .result_name = job == nullptr ? std::string() : job->name,
+                    .until = until,
+                    .sent = sent,
+                    .by = {},
+                    .after = WatermarkCount()},
+                   ProjectId(result.project), state->merge.time, line, out);
 }
 
-void ClaimsStage::SayHeld(const wire::HeldResult& held, ProjectId project, double time, std::uint64_t line,
-                          Emitter& out) {
-  SendOwn(project, held.host,
-          {.head = {.id = held.result.value, .project = project, .time = time}, .body = held}, line, out);
+void ClaimsStage::SendResultHolder(const wire::HeldResult& held, ProjectId project, double time,
+                                   std::uint64_t line, Emitter& out) {
+  SendToPeer(project, held.host,
+             {.head = {.id = held.result.value, .project = project, .time = time}, .body = held}, line, out);
 }
 
 // For a host that has just ended: all its outstanding results, in order.
-void ClaimsStage::TellHeirOfAll(ProjectId project, HostId host, std::uint64_t line, Emitter& out) {
+void ClaimsStage::SendHoldersToMergeTarget(ProjectId project, HostId host, std::uint64_t line, Emitter& out) {
   std::vector<Key> held;
   std::vector<Key> passed_on;
   pending_.WalkProject(project.value, [&](const Key& key, const Pending&) {
     if (key.sub == host.value) held.push_back(key);
   });
-  held_.WalkProject(project.value, [&](const Key& key, const HeldElsewhere&) {
+  forwarded_.WalkProject(project.value, [&](const Key& key, const ForwardedResult&) {
     if (key.sub == host.value) passed_on.push_back(key);
   });
   std::sort(held.begin(), held.end());
@@ -110,8 +110,8 @@ void ClaimsStage::TellHeirOfAll(ProjectId project, HostId host, std::uint64_t li
   const auto app = [&](std::uint64_t id) {
     return view == nullptr ? nullptr : view->catalogue.FindApp(AppId(id));
   };
-  for (const Key& key : held) TellHeir(key, host, app(pending_.Need(key).app), 0, line, out);
-  for (const Key& key : passed_on) PassOn(key, held_.Need(key), line, out);
+  for (const Key& key : held) SendHolderToMergeTarget(key, host, app(pending_.Need(key).app), 0, line, out);
+  for (const Key& key : passed_on) RelayHolder(key, forwarded_.Need(key), line, out);
   // Decided results whose trickles may still arrive.
   const HostState& state = hosts_.Need(HostKey(project.value, host));
   if (!state.has_ended_jobs) return;
@@ -119,7 +119,7 @@ void ClaimsStage::TellHeirOfAll(ProjectId project, HostId host, std::uint64_t li
     if (!EndsResult(seen)) return;
     const Key key = ResultKey(project.value, seen.result, host);
     if (const OpenJob* job = jobs_.Find(key); job != nullptr && job->ended)
-      TellHeir(key, host, app(seen.app), RememberedUntil(project, seen), line, out);
+      SendHolderToMergeTarget(key, host, app(seen.app), RememberedUntil(project, seen), line, out);
   };
   for (const RunRange& range : state.runs)
     for (const Seen& seen : std::vector<Seen>(
@@ -129,10 +129,10 @@ void ClaimsStage::TellHeirOfAll(ProjectId project, HostId host, std::uint64_t li
 }
 
 // For a host that has itself become another host. Merges may form a cycle: no host is notified twice.
-void ClaimsStage::PassOn(const Key& key, const HeldElsewhere& row, std::uint64_t line, Emitter& out) {
+void ClaimsStage::RelayHolder(const Key& key, const ForwardedResult& row, std::uint64_t line, Emitter& out) {
   const HostId host(row.host);
   const HostState* state = hosts_.Find(HostKey(key.project, host));
-  if (state == nullptr || !state->merge.said() || state->into == row.holder ||
+  if (state == nullptr || !state->merge.is_set() || state->into == row.holder ||
       std::find(row.by.begin(), row.by.end(), state->into) != row.by.end())
     return;
   wire::HeldResult held{.host = state->into,
@@ -142,9 +142,9 @@ void ClaimsStage::PassOn(const Key& key, const HeldElsewhere& row, std::uint64_t
                         .until = row.until,
                         .sent = row.sent,
                         .by = row.by,
-                        .after = After()};
+                        .after = WatermarkCount()};
   held.by.push_back(host);
-  SayHeld(held, ProjectId(key.project), state->merge.time, line, out);
+  SendResultHolder(held, ProjectId(key.project), state->merge.time, line, out);
 }
 
 double ClaimsStage::RememberedUntil(ProjectId project, const Seen& seen) {
@@ -154,26 +154,26 @@ double ClaimsStage::RememberedUntil(ProjectId project, const Seen& seen) {
   return (seen.day + 1) * credit::kSecondsPerDay + window;
 }
 
-// ---- What it has become --------------------------------------------------------------------------------------------
+// ---- The merge target ----------------------------------------------------------------------------------------------
 
 // True: the record has new facts.
-bool ClaimsStage::TakeHeld(ProjectId project, const wire::HeldResult& held) {
+bool ClaimsStage::ApplyResultHolder(ProjectId project, const wire::HeldResult& held) {
   if (held.holder == held.host) return false;
   const Key key = ResultKey(project.value, held.result.value, held.host);
   if (const Pending* pending = pending_.Find(key); pending != nullptr && !pending->dispatch.empty())
     return false;  // it was sent to this host, too
   if (const OpenJob* job = jobs_.Find(key); job != nullptr && job->priced && IsDecided(key, held.host))
     return false;
-  HeldElsewhere row{.host = held.host.value,
-                    .holder = held.holder,
-                    .name = held.result_name,
-                    .until = held.until,
-                    .sent = held.sent,
-                    .by = held.by};
+  ForwardedResult row{.host = held.host.value,
+                      .holder = held.holder,
+                      .name = held.result_name,
+                      .until = held.until,
+                      .sent = held.sent,
+                      .by = held.by};
   if (row.until > 0) WaitsFrom(project, row.until, 0);
-  if (const HeldElsewhere* known = held_.Find(key); known != nullptr) {
+  if (const ForwardedResult* known = forwarded_.Find(key); known != nullptr) {
     // Of two contradicting records, the one whose host has the dispatch counts, in any order of arrival.
-    const auto rank = [](const HeldElsewhere& one) { return std::tuple(!one.sent, one.holder); };
+    const auto rank = [](const ForwardedResult& one) { return std::tuple(!one.sent, one.holder); };
     if (known->holder == held.holder) {
       if (row.name.empty()) row.name = known->name;
       row.sent = row.sent || known->sent;
@@ -182,7 +182,7 @@ bool ClaimsStage::TakeHeld(ProjectId project, const wire::HeldResult& held) {
     }
     if (*known == row) return false;
   }
-  held_.Mutable(key) = std::move(row);
+  forwarded_.Mutable(key) = std::move(row);
   return true;
 }
 
@@ -193,11 +193,11 @@ bool ClaimsStage::IsDecided(const Key& result, HostId host) {
 }
 
 // Sends on the events of a result that arrived before it was known to be another host's.
-void ClaimsStage::GiveAway(const Key& key, std::uint64_t line, Emitter& out) {
-  const HeldElsewhere row = held_.Need(key);
+void ClaimsStage::ForwardResult(const Key& key, std::uint64_t line, Emitter& out) {
+  const ForwardedResult row = forwarded_.Need(key);
   const ProjectId project(key.project);
   const HostId here(row.host);
-  PassOn(key, row, line, out);
+  RelayHolder(key, row, line, out);
   if (!row.name.empty()) {
     const Key name = NameKey(project, row.name, here);
     names_.Mutable(name) = {.name = row.name, .result = key.id};
@@ -209,46 +209,48 @@ void ClaimsStage::GiveAway(const Key& key, std::uint64_t line, Emitter& out) {
     if (waiting.waits_for_host) std::erase(hosts_.Mutable(HostKey(key.project, here)).waiting, key.id);
     pending_.Erase(key);
     for (const WaitingEvent* event : {&waiting.completion, &waiting.validation})
-      if (!event->empty()) HandOver(event->Record(options_.partition), project, ResultId(key.id), here, out);
+      if (!event->empty())
+        ForwardEvent(event->Record(options_.partition), project, ResultId(key.id), here, out);
   }
   if (IsDecided(key, here))
-    SendOwn(project, row.holder,
-            {.head = {.id = key.id, .project = project, .time = 0},
-             .body =
-                 wire::DecidedResult{
-                     .host = row.holder, .result = ResultId(key.id), .named = here, .after = After()}},
-            line, out);
+    SendToPeer(
+        project, row.holder,
+        {.head = {.id = key.id, .project = project, .time = 0},
+         .body =
+             wire::DecidedResult{
+                 .host = row.holder, .result = ResultId(key.id), .named = here, .after = WatermarkCount()}},
+        line, out);
 }
 
-bool ClaimsStage::HandOver(const RecordView& record, ProjectId project, ResultId result, HostId named,
-                           Emitter& out) {
-  if (held_.rows() == 0 || hops_ >= kMostHops) [[likely]]
+bool ClaimsStage::ForwardEvent(const RecordView& record, ProjectId project, ResultId result, HostId named,
+                               Emitter& out) {
+  if (forwarded_.rows() == 0 || hops_ >= kMostHops) [[likely]]
     return false;
-  const HeldElsewhere* row = held_.Find(ResultKey(project.value, result.value, named));
+  const ForwardedResult* row = forwarded_.Find(ResultKey(project.value, result.value, named));
   if (row == nullptr) return false;
   auto event = Rename(record.value, row->holder);
   if (!event.ok()) {
     out.Fail(event.status());
     return true;
   }
-  SendOwn(project, row->holder,
-          {.head = {.id = result.value, .project = project, .time = 0},
-           .body = wire::HandedEvent{.host = row->holder,
-                                     .named = named,
-                                     .after = After(),
-                                     .event = std::move(*event),
-                                     .hops = hops_}},
-          record.line, out);
+  SendToPeer(project, row->holder,
+             {.head = {.id = result.value, .project = project, .time = 0},
+              .body = wire::HandedEvent{.host = row->holder,
+                                        .named = named,
+                                        .after = WatermarkCount(),
+                                        .event = std::move(*event),
+                                        .hops = hops_}},
+             record.line, out);
   return true;
 }
 
-bool ClaimsStage::ForgetHeld(ProjectId project) {
+bool ClaimsStage::ExpireForwarded(ProjectId project) {
   return expiry_.Rows(
-      kHeldExpire, held_, budget_,
-      [](const Key&, const HeldElsewhere& row) {
+      kForwardedExpire, forwarded_, budget_,
+      [](const Key&, const ForwardedResult& row) {
         return row.until == 0 ? std::numeric_limits<double>::infinity() : row.until;
       },
-      [&](const Key& key, const HeldElsewhere& row) {
+      [&](const Key& key, const ForwardedResult& row) {
         const Key name = NameKey(project, row.name, HostId(row.host));
         if (const NamedResult* named = row.name.empty() ? nullptr : names_.Find(name);
             named != nullptr && named->result == key.id)
@@ -257,12 +259,12 @@ bool ClaimsStage::ForgetHeld(ProjectId project) {
       });
 }
 
-// ---- What partitions of this stage say to each other ---------------------------------------------------------------
+// ---- Messages between partitions of this stage ---------------------------------------------------------------------
 
-void ClaimsStage::OnOwn(const RecordView& record, wire::Event event, Emitter& out) {
+void ClaimsStage::OnPeerMessage(const RecordView& record, wire::Event event, Emitter& out) {
   if (!options_.lockstep) {
-    const Own one{record, std::move(event)};
-    return TakeOwn({&one, 1}, out);
+    const PeerMessage one{record, std::move(event)};
+    return ProcessPeerMessages({&one, 1}, out);
   }
   const std::uint64_t after = std::visit(
       [](const auto& body) -> std::uint64_t {
@@ -270,36 +272,38 @@ void ClaimsStage::OnOwn(const RecordView& record, wire::Event event, Emitter& ou
         return 0;
       },
       event.body);
-  Handing& handing = handing_.Mutable({});
-  ++handing.waits;
-  handed_.Mutable({.project = 0, .id = handing.next++, .sub = 0}) = {.after = after,
-                                                                     .line = record.line,
-                                                                     .offset = record.offset,
-                                                                     .append_time = record.append_time,
-                                                                     .event = std::string(record.value)};
+  PeerProgress& progress = peer_progress_.Mutable({});
+  ++progress.waits;
+  peer_messages_.Mutable({.project = 0, .id = progress.next++, .sub = 0}) = {
+      .after = after,
+      .line = record.line,
+      .offset = record.offset,
+      .append_time = record.append_time,
+      .event = std::string(record.value)};
 }
 
-// A mark has just passed. All records sent before the previous mark have arrived, because no record follows a
-// mark before the mark has passed everywhere.
-void ClaimsStage::TakeAllHanded(Emitter& out) {
-  if (const Handing* handing = handing_.Find({}); handing == nullptr || handing->waits == 0) return;
-  const std::uint64_t passed = marks_.passed();
-  std::vector<std::pair<Key, HandedRow>> due;
-  handed_.Walk([&](const Key& key, const HandedRow& row) {
+// A watermark has just passed. All records sent before the previous watermark have arrived, because no record follows a
+// watermark before the watermark has passed everywhere.
+void ClaimsStage::ProcessDuePeerMessages(Emitter& out) {
+  if (const PeerProgress* progress = peer_progress_.Find({}); progress == nullptr || progress->waits == 0)
+    return;
+  const std::uint64_t passed = watermarks_.passed();
+  std::vector<std::pair<Key, PeerMessageRow>> due;
+  peer_messages_.Walk([&](const Key& key, const PeerMessageRow& row) {
     if (row.after + 2 <= passed) due.emplace_back(key, row);
   });
   std::sort(due.begin(), due.end(), [](const auto& a, const auto& b) {
     return std::tie(a.second.line, a.second.event, a.first) <
            std::tie(b.second.line, b.second.event, b.first);
   });
-  for (const auto& [key, row] : due) handed_.Erase(key);
+  for (const auto& [key, row] : due) peer_messages_.Erase(key);
   if (due.empty()) return;
-  handing_.Mutable({}).waits -= due.size();
-  std::vector<Own> all;
+  peer_progress_.Mutable({}).waits -= due.size();
+  std::vector<PeerMessage> all;
   all.reserve(due.size());
   for (const auto& [key, row] : due) {
     auto event = wire::ParseEvent(row.event);
-    if (!event.ok()) handed_.Damaged(key, "an event in the row cannot be decoded");
+    if (!event.ok()) peer_messages_.Damaged(key, "an event in the row cannot be decoded");
     all.push_back({{.where = {wire::kHosts, options_.partition},
                     .offset = row.offset,
                     .append_time = row.append_time,
@@ -307,44 +311,44 @@ void ClaimsStage::TakeAllHanded(Emitter& out) {
                     .value = row.event},
                    std::move(*event)});
   }
-  TakeOwn(all, out);
+  ProcessPeerMessages(all, out);
 }
 
-void ClaimsStage::TakeOwn(std::span<const Own> all, Emitter& out) {
-  std::map<Key, std::uint64_t> held_now;  // and the line that it was set by
-  for (const Own& one : all) {
+void ClaimsStage::ProcessPeerMessages(std::span<const PeerMessage> all, Emitter& out) {
+  std::map<Key, std::uint64_t> newly_forwarded;  // and the line that it was set by
+  for (const PeerMessage& one : all) {
     const ProjectId project = one.event.head.project;
     if (const auto* held = std::get_if<wire::HeldResult>(&one.event.body))
-      if (TakeHeld(project, *held))
-        held_now[ResultKey(project.value, held->result.value, held->host)] = one.record.line;
+      if (ApplyResultHolder(project, *held))
+        newly_forwarded[ResultKey(project.value, held->result.value, held->host)] = one.record.line;
   }
-  for (const auto& [key, line] : held_now) GiveAway(key, line, out);
-  for (const Own& one : all)
+  for (const auto& [key, line] : newly_forwarded) ForwardResult(key, line, out);
+  for (const PeerMessage& one : all)
     if (const auto* decided = std::get_if<wire::DecidedResult>(&one.event.body))
-      TakeDecided(one.record, one.event.head, *decided, out);
-  for (const Own& one : all)
+      OnDecidedResult(one.record, one.event.head, *decided, out);
+  for (const PeerMessage& one : all)
     if (const auto* handed = std::get_if<wire::HandedEvent>(&one.event.body)) {
       RecordView event = one.record;
       event.value = handed->event;
-      TakeHanded(event, handed->hops + 1, out);
+      ProcessForwarded(event, handed->hops + 1, out);
     }
 }
 
-// Records that wait for their mark count as in flight, too.
-std::uint64_t ClaimsStage::TakeMoved() {
-  const Handing* handing = handing_.Find({});
-  if (handing == nullptr) return 0;
-  const std::uint64_t moved = handing->moved + handing->waits;
-  if (handing->waits == 0)
-    handing_.Erase({});
-  else if (handing->moved > 0)
-    handing_.Mutable({}).moved = 0;
+// Records that wait for their watermark count as in flight, too.
+std::uint64_t ClaimsStage::CountMoved() {
+  const PeerProgress* progress = peer_progress_.Find({});
+  if (progress == nullptr) return 0;
+  const std::uint64_t moved = progress->moved + progress->waits;
+  if (progress->waits == 0)
+    peer_progress_.Erase({});
+  else if (progress->moved > 0)
+    peer_progress_.Mutable({}).moved = 0;
   return moved;
 }
 
 // ---- The host that it was sent to ----------------------------------------------------------------------------------
 
-void ClaimsStage::TakeHanded(const RecordView& record, std::uint32_t hops, Emitter& out) {
+void ClaimsStage::ProcessForwarded(const RecordView& record, std::uint32_t hops, Emitter& out) {
   hops_ = hops;
   if (wire::DecodeHot(record.value, &event_) == wire::HotDecode::kHot) {
     if (event_.kind == wire::EventKind::kCompletion)
@@ -361,8 +365,8 @@ void ClaimsStage::TakeHanded(const RecordView& record, std::uint32_t hops, Emitt
 }
 
 // The result was decided by events that name the host that this host has become. GRANTS has its grant.
-void ClaimsStage::TakeDecided(const RecordView& record, const wire::EventHead& head,
-                              const wire::DecidedResult& decided, Emitter& out) {
+void ClaimsStage::OnDecidedResult(const RecordView& record, const wire::EventHead& head,
+                                  const wire::DecidedResult& decided, Emitter& out) {
   const Key key = ResultKey(head.project.value, decided.result.value, decided.host);
   const Pending* pending = pending_.Find(key);
   const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});

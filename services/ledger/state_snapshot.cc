@@ -1,4 +1,4 @@
-#include "services/ledger/held_state.h"
+#include "services/ledger/state_snapshot.h"
 
 #include <utility>
 
@@ -19,8 +19,8 @@ std::uint64_t PlaceIn(view::State& state, Stage stage, std::uint32_t partition, 
 
 }  // namespace
 
-Result<HeldState> HeldState::Hold(view::State& state) {
-  HeldState held;
+Result<StateSnapshot> StateSnapshot::Take(view::State& state) {
+  StateSnapshot snapshot;
   const auto hold = [&](Stage stage, std::uint32_t k, RowsOf& rows) {
     auto of = state.Of(stage, k);
     if (!of.ok()) return of.status();
@@ -29,26 +29,26 @@ Result<HeldState> HeldState::Hold(view::State& state) {
   };
   auto coordinator = state.Of(Stage::kCoordinator, 0);
   if (!coordinator.ok()) return coordinator.status();
-  held.coordinator = std::move(*coordinator);
+  snapshot.coordinator = std::move(*coordinator);
   // Holds all rows before it reads any, so that all are of nearly the same time.
   for (std::uint32_t k = 0; k < state.partitions(); ++k) {
-    Status s = hold(Stage::kClaims, k, held.claims);
-    if (s.ok()) s = hold(Stage::kAccounts, k, held.accounts);
-    if (s.ok()) s = hold(Stage::kTeams, k, held.teams);
+    Status s = hold(Stage::kClaims, k, snapshot.claims);
+    if (s.ok()) s = hold(Stage::kAccounts, k, snapshot.accounts);
+    if (s.ok()) s = hold(Stage::kTeams, k, snapshot.teams);
     if (!s.ok()) return s;
   }
   for (std::uint32_t k = 0; k < state.partitions(); ++k) {
-    const auto accounts = held.accounts[k]->Meta();
+    const auto accounts = snapshot.accounts[k]->Meta();
     if (!accounts.ok()) return accounts.status();
-    const auto teams = held.teams[k]->Meta();
+    const auto teams = snapshot.teams[k]->Meta();
     if (!teams.ok()) return teams.status();
     const auto grants = PlaceIn(state, Stage::kAccounts, k, *accounts, wire::kGrants);
     const auto postings = PlaceIn(state, Stage::kTeams, k, *teams, wire::kPostings);
-    held.commits.push_back(accounts->sequence);
-    held.places.grants.push_back(grants);
-    held.places.postings.push_back(postings);
+    snapshot.commits.push_back(accounts->sequence);
+    snapshot.places.grants.push_back(grants);
+    snapshot.places.postings.push_back(postings);
   }
-  return held;
+  return snapshot;
 }
 
 }  // namespace cobblestone

@@ -1,4 +1,4 @@
-#include "common/wire/control/mark_codec.h"
+#include "common/wire/control/watermark_codec.h"
 
 #include "common/wire/ledger/grant_kind.h"
 #include "common/wire/proto_reader.h"
@@ -14,7 +14,7 @@ bool ReadPassed(std::string_view bytes, Passed* passed) {
   while (const std::uint32_t tag = r.NextTag()) {
     switch (tag) {
       case VarintTag(1): passed->source = r.Uint32(); break;
-      case VarintTag(2): passed->mark = r.Varint(); break;
+      case VarintTag(2): passed->watermark = r.Varint(); break;
       case VarintTag(3): passed->control = r.Varint(); break;
       case VarintTag(4): passed->moved = r.Varint(); break;
       default: r.Skip(tag); break;
@@ -28,12 +28,12 @@ bool ReadPassed(std::string_view bytes, Passed* passed) {
 void EncodePassed(PassedIn place, const Passed& passed, std::string* out) {
   char head[kMaxScalarField];
   ProtoWriter h(head);
-  if (place == PassedIn::kGrant) h.Uint(kGrantKindField, static_cast<std::uint64_t>(GrantKind::kMark));
+  if (place == PassedIn::kGrant) h.Uint(kGrantKindField, static_cast<std::uint64_t>(GrantKind::kWatermark));
   out->append(h.written());
   char body[4 * kMaxScalarField];
   ProtoWriter w(body);
   w.Uint(1, passed.source);
-  w.Uint(2, passed.mark);
+  w.Uint(2, passed.watermark);
   w.Uint(3, passed.control);
   w.Uint(4, passed.moved);
   AppendMessage(static_cast<std::uint32_t>(place), w.written(), out);
@@ -54,7 +54,7 @@ bool DecodePassed(PassedIn place, std::string_view bytes, Passed* passed) {
   return r.ok() && found;
 }
 
-void EncodeMarkPassed(const MarkPassed& passed, std::string* out) {
+void EncodeWatermarkPassed(const WatermarkPassed& passed, std::string* out) {
   char buffer[4 * kMaxScalarField];
   ProtoWriter w(buffer);
   w.Uint(1, passed.number);
@@ -64,7 +64,7 @@ void EncodeMarkPassed(const MarkPassed& passed, std::string* out) {
   out->append(w.written());
 }
 
-bool DecodeMarkPassed(std::string_view bytes, MarkPassed* passed) {
+bool DecodeWatermarkPassed(std::string_view bytes, WatermarkPassed* passed) {
   *passed = {};
   ProtoReader r(bytes);
   while (const std::uint32_t tag = r.NextTag()) {

@@ -4,17 +4,17 @@
 // either.
 //
 // The partition of the ended host notifies the partition of the other host of each outstanding result
-// (HeldResult). The other partition hands over events that name its host for the result (HandedEvent), also
+// (HeldResult). The other partition forwards events that name its host for the result (HandedEvent), also
 // those that have waited there, and passes the notice on if its host has ended too. So a job keeps its place,
-// its marks, its price and its owner. Decisions that were made there before the notice arrived are sent back as
-// well (DecidedResult): GRANTS then settles the job's payments against them. All these records go on `hosts`,
-// in order with the merges.
+// its high-water watermarks, its price and its owner. Decisions that were made there before the notice
+// arrived are sent back as well (DecidedResult): GRANTS then settles the job's payments against them. All
+// these records go on `hosts`, in order with the merges.
 //
-// Lockstep: records that partitions send each other for this wait for a mark: the second mark after the record
-// was sent. All such records have arrived before that mark. At the mark they are applied in order of lines:
-// first the records that say to whom results were sent, then decided results, then events. So the exchange
-// proceeds in rounds, and the outcome depends neither on the partition of a host nor on the latency between
-// partitions.
+// Lockstep: records that partitions send each other for this wait for a watermark: the second watermark after
+// the record was sent. All such records have arrived before that watermark. At the watermark they are applied
+// in order of lines: first the records that say to whom results were sent, then decided results, then events.
+// So the exchange proceeds in rounds, and the outcome depends neither on the partition of a host nor on the
+// latency between partitions.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@
 namespace cobblestone::claims {
 
 // By result and the host that events may name for it.
-struct HeldElsewhere {
+struct ForwardedResult {
   std::uint64_t host = 0;
   HostId holder;
   std::string name;        // of the result; empty: unknown
@@ -35,17 +35,17 @@ struct HeldElsewhere {
   bool sent = false;       // its dispatch is known
   std::vector<HostId> by;  // hosts between the two, in order
 
-  friend bool operator==(const HeldElsewhere&, const HeldElsewhere&) = default;
+  friend bool operator==(const ForwardedResult&, const ForwardedResult&) = default;
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.host, s.holder, s.name, s.until, s.sent, s.by);
   }
 };
 
-// Lockstep: a record from another partition of this stage that waits for its mark. By number, in order of
+// Lockstep: a record from another partition of this stage that waits for its watermark. By number, in order of
 // arrival.
-struct HandedRow {
-  std::uint64_t after = 0;  // the number of marks that had passed when it was sent
+struct PeerMessageRow {
+  std::uint64_t after = 0;  // the number of watermarks that had passed when it was sent
   std::uint64_t line = 0;
   std::uint64_t offset = 0;
   double append_time = 0;  // UNIX s
@@ -58,10 +58,10 @@ struct HandedRow {
 };
 
 // Lockstep; one row, present only if it is not all zero.
-struct Handing {
+struct PeerProgress {
   std::uint64_t moved = 0;  // records that partitions of this stage were sent since the last barrier
   std::uint64_t waits = 0;  // the number of HandedRows
-  std::uint64_t next = 0;   // number of the next HandedRow
+  std::uint64_t next = 0;   // number of the next PeerMessageRow
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -70,8 +70,8 @@ struct Handing {
 };
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<HeldElsewhere> kHeldTable{.id = 15, .version = 1};
-inline constexpr stream::TableSpec<HandedRow> kHandedTable{.id = 26, .version = 1};
-inline constexpr stream::TableSpec<Handing> kHandingTable{.id = 27, .version = 1};
+inline constexpr stream::TableSpec<ForwardedResult> kForwardedTable{.id = 15, .version = 1};
+inline constexpr stream::TableSpec<PeerMessageRow> kPeerMessagesTable{.id = 26, .version = 1};
+inline constexpr stream::TableSpec<PeerProgress> kPeerProgressTable{.id = 27, .version = 1};
 
 }  // namespace cobblestone::claims

@@ -12,7 +12,7 @@
 
 namespace cobblestone {
 
-struct HeldState {
+struct StateSnapshot {
   using RowsOf = std::vector<std::shared_ptr<const view::Rows>>;  // by partition
 
   std::shared_ptr<const view::Rows> coordinator;
@@ -24,7 +24,7 @@ struct HeldState {
   LedgerPlaces places;
 
   // kRetry: no state is available yet. `state` must outlive the result.
-  static Result<HeldState> Hold(view::State& state);
+  static Result<StateSnapshot> Take(view::State& state);
 };
 
 }  // namespace cobblestone

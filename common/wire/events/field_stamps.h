@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/wire/events/word.h"
+#include "common/wire/events/event_stamp.h"
 
 namespace cobblestone::wire {
 
@@ -22,16 +22,17 @@ struct EarlierFields {
   }
 };
 
-// State, kept with the word of the newest event, ordered by (time, id). Each field is in at most one element;
+// State, kept with the stamp of the newest event, ordered by (time, id). Each field is in at most one element;
 // no element is empty.
-using FieldWords = std::vector<EarlierFields>;
+using FieldStamps = std::vector<EarlierFields>;
 
-// The fields in `told`, which the event `word` contains, that no newer event has set. `newest`: the row's
+// The fields in `present`, which the event `stamp` contains, that no newer event has set. `newest`: the row's
 // newest event before it.
-[[nodiscard]] FieldMask NewsIn(const Word& word, FieldMask told, const Word& newest,
-                               const FieldWords& earlier);
+[[nodiscard]] FieldMask NewerFields(const EventStamp& stamp, FieldMask present, const EventStamp& newest,
+                                    const FieldStamps& earlier);
 
-// Records that the event `word` set the fields in `told`. `all`: the fields of the row.
-void TellFields(const Word& word, FieldMask told, FieldMask all, Word* newest, FieldWords* earlier);
+// Records that the event `stamp` set the fields in `present`. `all`: the fields of the row.
+void StampFields(const EventStamp& stamp, FieldMask present, FieldMask all, EventStamp* newest,
+                 FieldStamps* earlier);
 
 }  // namespace cobblestone::wire

@@ -1,5 +1,5 @@
-// Time as a watermark: pipelines that run freely, with partitions that stand still for long, marks that are forged, and
-// barriers that tell when all before them is done.
+// Time as a watermark: pipelines that run freely, with partitions that stand still for long, watermarks that
+// are forged, and barriers that tell when all before them is done.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "common/wire/control/control_codec.h"
-#include "common/wire/control/mark_codec.h"
 #include "common/wire/control/topics.h"
+#include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "services/traffic/generate.h"
@@ -115,7 +115,7 @@ double LatestTimeDownstream(FreeWorld& world) {
 }
 
 // The forty days prove nothing unless things expire on the way.
-TEST(Marks, AStoryInWhichMuchWaitsInVainIsToldFreelyAsInOrder) {
+TEST(Watermarks, AStoryInWhichMuchWaitsInVainIsToldFreelyAsInOrder) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const Story story = Told(FortyDays(seed));
     const Outcome expected = RunOracle(story.All());
@@ -136,7 +136,7 @@ TEST(Marks, AStoryInWhichMuchWaitsInVainIsToldFreelyAsInOrder) {
 }
 
 // One partition of CLAIMS is down for forty days while ticks go on: what the others claim waits for it.
-TEST(Marks, NothingExpiresDownstreamWhileAPartitionOfClaimsStandsStill) {
+TEST(Watermarks, NothingExpiresDownstreamWhileAPartitionOfClaimsStandsStill) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     const Story story = Told(FortyDays(seed));
     const Outcome expected = RunOracle(story.All());
@@ -167,7 +167,7 @@ TEST(Marks, NothingExpiresDownstreamWhileAPartitionOfClaimsStandsStill) {
 }
 
 // Half of the unnamed users are named in time, in records that nobody reads for long.
-TEST(Marks, AGrantDoesNotExpireWhileTheEventThatNamesItsUserLiesUnread) {
+TEST(Watermarks, AGrantDoesNotExpireWhileTheEventThatNamesItsUserLiesUnread) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     Story story = Told(FortyDays(seed));
     std::uint64_t id = 7'000'000;
@@ -196,7 +196,7 @@ TEST(Marks, AGrantDoesNotExpireWhileTheEventThatNamesItsUserLiesUnread) {
 // ---- Claims and their catalogue ------------------------------------------------------------------------------------
 
 // Two results of a workunit that are worth 100 and 200 Cobblestones: the mean by default, the lesser by this version.
-TEST(Marks, AClaimThatOvertakesItsCatalogueWaitsForIt) {
+TEST(Watermarks, AClaimThatOvertakesItsCatalogueWaitsForIt) {
   const auto app = [](std::uint64_t id, std::optional<std::string> replication) {
     wire::AppChange change{.app = AppId(1), .policy = "benchmark"};
     change.constants.emplace().replication = std::move(replication);
@@ -245,20 +245,20 @@ TEST(Marks, AClaimThatOvertakesItsCatalogueWaitsForIt) {
   }
 }
 
-// ---- What only looks like a mark -----------------------------------------------------------------------------------
+// ---- What only looks like a watermark -------------------------------------------------------------------------------
 
-// The number of the newest record of control that is no mark.
+// The number of the newest record of control that is no watermark.
 std::uint64_t NewestOther(const FreeWorld& world) {
   std::uint64_t newest = 0;
   for (const std::string& record : world.Records(wire::kControl)) {
     wire::ControlView control;
     EXPECT_TRUE(wire::DecodeControl(record, &control));
-    if (control.kind != wire::ControlKind::kMark) newest = std::max(newest, control.head.number);
+    if (control.kind != wire::ControlKind::kWatermark) newest = std::max(newest, control.head.number);
   }
   return newest;
 }
 
-TEST(Marks, ForgedAndRepeatedOnesChangeNothing) {
+TEST(Watermarks, ForgedAndRepeatedOnesChangeNothing) {
   constexpr wire::Topic kTopics[] = {wire::kHosts,       wire::kDispatches, wire::kCompletions,
                                      wire::kValidations, wire::kTrickles,   wire::kUsers,
                                      wire::kTeams};
@@ -278,24 +278,25 @@ TEST(Marks, ForgedAndRepeatedOnesChangeNothing) {
         const double far = kStart + 400 * kDay;
         switch (random() % 4) {
           case 0:  // never announced
-            world.AddTo(where, EventOf(1, far, wire::Mark{.number = 1'000'000 + random(), .time = far}));
+            world.AddTo(where, EventOf(1, far, wire::Watermark{.number = 1'000'000 + random(), .time = far}));
             break;
           case 1:  // the newest record of control that is none, or one of the first
-            world.AddTo(where,
-                        EventOf(1, far,
-                                wire::Mark{.number = random() % 2 == 0 ? NewestOther(world) : random() % 20,
+            world.AddTo(where, EventOf(1, far,
+                                       wire::Watermark{
+                                           .number = random() % 2 == 0 ? NewestOther(world) : random() % 20,
                                            .time = far,
                                            .barrier = 9}));
             break;
-          case 2:  // whatever lies in such a topic, marks too, once more
+          case 2:  // whatever lies in such a topic, watermarks too, once more
             if (!there.empty()) {
               const std::string again = there[random() % there.size()];
               const auto parsed = wire::ParseEvent(again);
-              if (parsed.ok() && std::holds_alternative<wire::Mark>(parsed->body)) world.AddTo(where, again);
+              if (parsed.ok() && std::holds_alternative<wire::Watermark>(parsed->body))
+                world.AddTo(where, again);
             }
             break;
           default:  // to the coordinator, which alone makes them
-            world.Add(EventOf(1, far, wire::Mark{.number = random() % 1000, .time = far}));
+            world.Add(EventOf(1, far, wire::Watermark{.number = random() % 1000, .time = far}));
             ++refused;
         }
       }
@@ -314,14 +315,14 @@ TEST(Marks, ForgedAndRepeatedOnesChangeNothing) {
 std::set<std::uint32_t> Passed(const FreeWorld& world, std::uint64_t barrier) {
   std::set<std::uint32_t> partitions;
   for (const std::string& record : world.Records(wire::kPassed)) {
-    wire::MarkPassed passed;
-    EXPECT_TRUE(wire::DecodeMarkPassed(record, &passed));
+    wire::WatermarkPassed passed;
+    EXPECT_TRUE(wire::DecodeWatermarkPassed(record, &passed));
     if (passed.barrier == barrier) partitions.insert(passed.partition);
   }
   return partitions;
 }
 
-TEST(Marks, ABarrierIsPassedByAllOnlyWhenEverythingBeforeItIsDone) {
+TEST(Watermarks, ABarrierIsPassedByAllOnlyWhenEverythingBeforeItIsDone) {
   constexpr std::uint64_t kBarrier = 4711;
   std::size_t while_busy = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
