@@ -4,7 +4,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace cobblestone {
+namespace cobblestone::access {
+
+using embedded::AppendBlock;
+using embedded::AppendOutcome;
+using embedded::ProducerState;
+using embedded::SourceLine;
+
 namespace {
 
 constexpr char kVersion = 1;
@@ -202,4 +208,4 @@ Result<AppendOutcome> ParseOutcomeJson(const nlohmann::json& json) {
   return outcome;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

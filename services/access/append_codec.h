@@ -15,23 +15,23 @@
 #include "common/base/status.h"
 #include "services/embedded/engine.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
 
 // Appends to `out`.
-void EncodeAppendBlock(const AppendBlock& block, std::string* out);
+void EncodeAppendBlock(const embedded::AppendBlock& block, std::string* out);
 
 // InvalidArgument: names the error in the bytes. Memory is bounded by a small multiple of the size of `bytes`,
 // whatever lengths the bytes claim.
-Result<AppendBlock> DecodeAppendBlock(std::string_view bytes);
+Result<embedded::AppendBlock> DecodeAppendBlock(std::string_view bytes);
 
 // 32 hexadecimal digits, high half first.
 std::string HashText(const stream::Hash128& hash);
 std::optional<stream::Hash128> ParseHashText(std::string_view text);
 
 // {"lines", "hash"}; an outcome also has "appended" and "refused".
-nlohmann::json ProducerJson(const ProducerState& producer);
-nlohmann::json OutcomeJson(const AppendOutcome& outcome);
-Result<ProducerState> ParseProducerJson(const nlohmann::json& json);
-Result<AppendOutcome> ParseOutcomeJson(const nlohmann::json& json);
+nlohmann::json ProducerJson(const embedded::ProducerState& producer);
+nlohmann::json OutcomeJson(const embedded::AppendOutcome& outcome);
+Result<embedded::ProducerState> ParseProducerJson(const nlohmann::json& json);
+Result<embedded::AppendOutcome> ParseOutcomeJson(const nlohmann::json& json);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

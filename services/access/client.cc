@@ -14,7 +14,14 @@
 #include "services/access/kafka_client.h"
 #include "services/access/server.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
+
+using embedded::AppendBlock;
+using embedded::AppendOutcome;
+using embedded::Engine;
+using embedded::ProducerState;
+using embedded::SourceLine;
+
 namespace {
 
 // A block may wait for the stages to drain. A server that dies closes the connection at once; this limit is
@@ -211,4 +218,4 @@ Result<std::unique_ptr<Client>> ConnectClient(const std::string& socket_path) {
   return std::unique_ptr<Client>(new SocketClient(socket_path));
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

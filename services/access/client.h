@@ -14,7 +14,7 @@
 #include "services/access/question.h"
 #include "services/embedded/engine.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
 
 // How long Open() retries: a starting program locks its directory before it opens its socket, and a killed program
 // may hold the lock while its disk writes finish.
@@ -36,12 +36,12 @@ class Client {
                                               const std::function<void(const std::string&)>& report);
 
   virtual Result<nlohmann::json> Ask(const Question& question) = 0;
-  Result<ProducerState> Producer(const std::string& source);
+  Result<embedded::ProducerState> Producer(const std::string& source);
   // `lockstep`: whether the pipeline has `order: lockstep`, so that every source must be ingested in lockstep.
-  Result<ProducerState> Producer(const std::string& source, bool* lockstep);
+  Result<embedded::ProducerState> Producer(const std::string& source, bool* lockstep);
   // Durable on return, and appended exactly once, even if the connection broke and was re-established. kRetry: the
   // running program has ended; the same source may be sent again later.
-  virtual Result<AppendOutcome> Append(const AppendBlock& block) = 0;
+  virtual Result<embedded::AppendOutcome> Append(const embedded::AppendBlock& block) = 0;
   // Returns once everything appended before is processed.
   virtual Status WaitIdle() = 0;
   // One of LongQuestions().
@@ -56,8 +56,8 @@ class Client {
 
 // Like Open(), with an existing engine, for one process that is both client and server (`demo`). The engine must
 // outlive the client.
-std::unique_ptr<Client> ClientOf(Engine& engine);
+std::unique_ptr<Client> ClientOf(embedded::Engine& engine);
 // Over the socket only. kNotFound: nobody listens there.
 Result<std::unique_ptr<Client>> ConnectClient(const std::string& socket_path);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

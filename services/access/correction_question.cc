@@ -8,7 +8,11 @@
 #include <string_view>
 #include <utility>
 
-namespace cobblestone {
+namespace cobblestone::access {
+
+using corrections::CorrectionRequest;
+using corrections::TargetKind;
+
 namespace {
 
 constexpr std::array<std::pair<TargetKind, std::string_view>, 4> kTargets = {
@@ -96,4 +100,4 @@ Question QuestionOf(const CorrectionRequest& request) {
   return question;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

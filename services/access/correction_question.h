@@ -5,13 +5,13 @@
 #include "services/access/question.h"
 #include "services/corrections/correction_plan.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
 
 // /corrections?project=P&target=result|host|workunit|app-version&id=N[&since=T][&until=T][&version=V]
 //   [&reinstates=1[&judged_invalid=1][&credit=C]]
 //   &reason=TEXT[&time=T]
 // kInvalidArgument: a parameter is missing or invalid.
-Result<CorrectionRequest> CorrectionRequestOf(const Question& question);
-Question QuestionOf(const CorrectionRequest& request);
+Result<corrections::CorrectionRequest> CorrectionRequestOf(const Question& question);
+Question QuestionOf(const corrections::CorrectionRequest& request);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

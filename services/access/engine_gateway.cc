@@ -6,7 +6,11 @@
 #include "services/access/engine_pipeline.h"
 #include "services/gateway/listen_address.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
+
+using cli::RunLog;
+using embedded::Engine;
+using embedded::EngineMetrics;
 
 gateway::AccessLog AccessLogOf(const settings::RunSettings& settings, RunLog& log) {
   if (!settings.gateway.access_log) return {};
@@ -37,4 +41,4 @@ Result<std::unique_ptr<EngineGateway>> EngineGateway::Start(const settings::RunS
   return made;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

@@ -11,19 +11,20 @@
 #include "services/embedded/engine_metrics.h"
 #include "services/gateway/gateway.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
 
 // Empty unless gateway.access_log is set. `log` must outlive the result.
-gateway::AccessLog AccessLogOf(const settings::RunSettings& settings, RunLog& log);
+gateway::AccessLog AccessLogOf(const settings::RunSettings& settings, cli::RunLog& log);
 // `log` must outlive the result.
-gateway::Warn WarningsOf(RunLog& log);
+gateway::Warn WarningsOf(cli::RunLog& log);
 
 class EngineGateway {
  public:
   // None if gateway.listen is empty. `runs`: the engine was started. `metrics`: null without metrics. All arguments
   // must outlive the gateway.
-  static Result<std::unique_ptr<EngineGateway>> Start(const settings::RunSettings& settings, Engine& engine,
-                                                      bool runs, EngineMetrics* metrics, RunLog& log);
+  static Result<std::unique_ptr<EngineGateway>> Start(const settings::RunSettings& settings,
+                                                      embedded::Engine& engine, bool runs,
+                                                      embedded::EngineMetrics* metrics, cli::RunLog& log);
 
   [[nodiscard]] const std::string& url() const { return gateway_->url(); }
 
@@ -34,4 +35,4 @@ class EngineGateway {
   std::unique_ptr<gateway::Gateway> gateway_;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

@@ -12,7 +12,13 @@
 #include "services/access/append_codec.h"
 #include "services/access/event_batch.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
+
+using embedded::Engine;
+using embedded::EngineCounts;
+using embedded::EngineMetrics;
+using embedded::ProducerState;
+
 namespace {
 
 // Stages of a slot in their order; the coordinator has its own slot.
@@ -157,4 +163,4 @@ std::unique_ptr<gateway::Pipeline> MakeEnginePipeline(Engine& engine, bool runs,
   return std::make_unique<EnginePipeline>(engine, runs, metrics);
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

@@ -7,9 +7,10 @@
 #include "services/embedded/engine_metrics.h"
 #include "services/gateway/pipeline.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
 
 // `runs`: the engine was started; if not, nothing is ingested. The engine must outlive the result.
-std::unique_ptr<gateway::Pipeline> MakeEnginePipeline(Engine& engine, bool runs, EngineMetrics* metrics);
+std::unique_ptr<gateway::Pipeline> MakeEnginePipeline(embedded::Engine& engine, bool runs,
+                                                      embedded::EngineMetrics* metrics);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

@@ -13,7 +13,17 @@
 #include "services/events/event_file.h"
 #include "services/events/merge_order.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
+
+using embedded::AppendBlock;
+using embedded::AppendOutcome;
+using embedded::ChainLine;
+using embedded::Engine;
+using embedded::ProducerState;
+using embedded::SourceLine;
+using events::kMaxEventBytes;
+using events::MergeOrder;
+
 namespace {
 
 // The same values as in ingest.cc.
@@ -383,4 +393,4 @@ class EngineSink final : public EventSink {
 
 std::unique_ptr<EventSink> MakeEngineSink(Engine& engine) { return std::make_unique<EngineSink>(engine); }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

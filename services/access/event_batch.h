@@ -25,7 +25,7 @@
 #include "services/embedded/engine.h"
 #include "services/gateway/pipeline.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
 
 // Iterates over the lines or records of a body.
 class BatchLines {
@@ -65,17 +65,17 @@ class EventSink {
   virtual ~EventSink() = default;
   [[nodiscard]] virtual bool lockstep() const = 0;
   // Position of a source, without claiming the source for sending. May be a moment old if another program sends it.
-  virtual Result<ProducerState> Look(const std::string& source) = 0;
+  virtual Result<embedded::ProducerState> Look(const std::string& source) = 0;
   // Exact position, for a caller that continues the source now.
-  virtual Result<ProducerState> Producer(const std::string& source) = 0;
+  virtual Result<embedded::ProducerState> Producer(const std::string& source) = 0;
   // Beginning of the last ingested batch; line 0: unknown.
-  virtual Result<ProducerState> BatchBegin(const std::string& source) = 0;
+  virtual Result<embedded::ProducerState> BatchBegin(const std::string& source) = 0;
   // Appends the blocks that `next` returns until it returns false, in order; durable on return. `done` receives the
   // outcome of each durable block, in order. On an error: the status of the block that was not appended.
-  virtual Status Append(const std::function<bool(AppendBlock* block)>& next,
-                        const std::function<void(const AppendOutcome&)>& done) = 0;
+  virtual Status Append(const std::function<bool(embedded::AppendBlock* block)>& next,
+                        const std::function<void(const embedded::AppendOutcome&)>& done) = 0;
 };
-std::unique_ptr<EventSink> MakeEngineSink(Engine& engine);
+std::unique_ptr<EventSink> MakeEngineSink(embedded::Engine& engine);
 
 // Threads: any. Batches of one source run one after the other; batches of other sources do not wait for them.
 class BatchIngest {
@@ -88,7 +88,7 @@ class BatchIngest {
  private:
   // Position up to which repeated lines have been compared.
   struct Compared {
-    ProducerState upto;
+    embedded::ProducerState upto;
     std::uint64_t used = 0;
   };
 
@@ -99,10 +99,11 @@ class BatchIngest {
   class InTurn;
 
   Result<std::optional<stream::Hash128>> HashBefore(const std::string& source, std::uint64_t line);
-  void Remember(const std::string& source, const ProducerState& upto);
+  void Remember(const std::string& source, const embedded::ProducerState& upto);
   // Appends the rest of `lines`, which continues at `at`.
   Status Append(const gateway::EventBatch& batch, BatchLines& lines, EnvelopeQueue& envelopes,
-                ProducerState at, const ProducerState& batch_begin, gateway::EventOutcome* outcome);
+                embedded::ProducerState at, const embedded::ProducerState& batch_begin,
+                gateway::EventOutcome* outcome);
 
   const std::unique_ptr<EventSink> sink_;
   std::mutex mutex_;
@@ -112,4 +113,4 @@ class BatchIngest {
   std::uint64_t uses_ = 0;                    // guarded by mutex_
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

@@ -20,7 +20,23 @@
 #include "services/pipeline/event_time.h"
 #include "services/pipeline/periods.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
+
+using embedded::AppendBlock;
+using embedded::ChainLine;
+using embedded::PeriodKindOf;
+using embedded::ProducerState;
+using embedded::SourceLine;
+using events::EventFile;
+using events::EventFormat;
+using events::EventItem;
+using events::EventStream;
+using events::MergeOrder;
+using pipeline::PeriodKind;
+using pipeline::PeriodKindOf;
+using pipeline::StandsAlone;
+using pipeline::TickMaker;
+
 namespace {
 
 // A block costs one request and one synced write: large enough to be rare, small enough to overlap with the
@@ -419,4 +435,4 @@ Result<std::vector<std::uint64_t>> FindLines(EventStream& events, const std::vec
   return lines;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

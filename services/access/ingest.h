@@ -27,7 +27,7 @@
 #include "services/access/client.h"
 #include "services/events/event_file.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
 
 struct IngestOptions {
   std::string file;                // "-": standard input
@@ -51,7 +51,7 @@ struct BadLine {
 inline constexpr std::size_t kMostBadLinesKept = 20;
 
 struct IngestSummary {
-  EventFormat format = EventFormat::kJsonLines;
+  events::EventFormat format = events::EventFormat::kJsonLines;
   bool lockstep = false;
   std::uint64_t known = 0;        // lines that were ingested before
   std::uint64_t lines = 0;        // ingested now
@@ -73,11 +73,12 @@ Status Ingest(Client& client, const IngestOptions& options,
 
 // The same for events that do not come from a file. Of `options.file` only the value "-" matters: it marks a stream
 // whose reading cannot be interrupted.
-Status Ingest(Client& client, std::unique_ptr<EventStream> events, const IngestOptions& options,
+Status Ingest(Client& client, std::unique_ptr<events::EventStream> events, const IngestOptions& options,
               const std::function<void(const IngestPoint&)>& progress, IngestSummary* summary);
 
 // Line numbers (from 1) of events that were refused after ingest, found by reading their source again: in the order
 // of `envelopes`, 0 if the source has no such event.
-Result<std::vector<std::uint64_t>> FindLines(EventStream& events, const std::vector<std::string>& envelopes);
+Result<std::vector<std::uint64_t>> FindLines(events::EventStream& events,
+                                             const std::vector<std::string>& envelopes);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

@@ -33,7 +33,35 @@
 #include "services/pipeline/ticker.h"
 #include "services/view/json.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
+
+using corrections::CorrectionPlanJson;
+using corrections::PlanCorrections;
+using embedded::AppendBlock;
+using embedded::AppendOutcome;
+using embedded::PeriodKindOf;
+using embedded::ProducerState;
+using embedded::SourceLine;
+using kafka::AllRolesOf;
+using kafka::CheckOrder;
+using kafka::CheckTopics;
+using kafka::DeploymentOf;
+using kafka::KafkaDeployment;
+using kafka::kOrderKey;
+using kafka::kProducersTopic;
+using kafka::kStatusTopic;
+using kafka::LogsOf;
+using kafka::PipelineOf;
+using kafka::Reads;
+using kafka::RoleName;
+using pipeline::EncodeTick;
+using pipeline::PeriodEndsBefore;
+using pipeline::PeriodKind;
+using pipeline::PeriodKindOf;
+using pipeline::PipelineOptions;
+using pipeline::SlotCount;
+using pipeline::Ticker;
+using pipeline::TickerOptions;
 
 namespace {
 
@@ -631,4 +659,4 @@ Result<std::unique_ptr<KafkaClient>> ConnectKafka(const settings::RunSettings& s
       new RealKafkaClient(settings, std::move(*deployment), std::move(*cluster), report));
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

@@ -11,7 +11,7 @@
 #include "common/settings/run_settings.h"
 #include "services/access/client.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
 
 // Threads: any, several at once. Appends to one source keep their order. Appends to other sources do not wait for
 // them, not even while a block of broadcasts waits until everything before it is processed. With `order: lockstep`
@@ -19,11 +19,11 @@ namespace cobblestone {
 class KafkaClient : public Client {
  public:
   // Position of a source whose publisher is open in this process. Does not block; a moment old during an append.
-  virtual std::optional<ProducerState> Published(const std::string& source) = 0;
+  virtual std::optional<embedded::ProducerState> Published(const std::string& source) = 0;
 };
 
 // kRetry: the cluster does not answer. kNotFound, kInvalidArgument: errors of the topics (CheckTopics).
 Result<std::unique_ptr<KafkaClient>> ConnectKafka(const settings::RunSettings& settings,
                                                   const std::function<void(const std::string&)>& report);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

@@ -18,7 +18,20 @@
 #include "services/access/kafka_client.h"
 #include "services/kafka/kafka_log.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
+
+using embedded::AppendBlock;
+using embedded::AppendOutcome;
+using embedded::ProducerState;
+using kafka::AllRolesOf;
+using kafka::DeploymentOf;
+using kafka::KafkaDeployment;
+using kafka::KafkaView;
+using kafka::KafkaViewMetrics;
+using kafka::kProducersTopic;
+using kafka::LogsOf;
+using kafka::Reads;
+
 namespace {
 
 using nlohmann::json;
@@ -261,4 +274,4 @@ Result<std::unique_ptr<gateway::Pipeline>> MakeKafkaPipeline(const settings::Run
                                       std::move(*admin), std::move(*client)));
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

@@ -11,11 +11,12 @@
 #include "services/kafka/kafka_view.h"
 #include "services/kafka/kafka_view_metrics.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
 
 // `view` and `metrics` must outlive the result. Errors: as ConnectKafka().
 Result<std::unique_ptr<gateway::Pipeline>> MakeKafkaPipeline(const settings::RunSettings& settings,
-                                                             KafkaView& view, const KafkaViewMetrics& metrics,
+                                                             kafka::KafkaView& view,
+                                                             const kafka::KafkaViewMetrics& metrics,
                                                              std::function<void(const std::string&)> report);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

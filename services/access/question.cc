@@ -15,7 +15,11 @@
 #include "services/adoption/adopted.h"
 #include "services/ledger/ledger_sums.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
+
+using embedded::Engine;
+using ledger::LedgerPlaces;
+
 namespace {
 
 constexpr std::uint64_t kMostRefusalsShown = 10000;
@@ -285,4 +289,4 @@ int HttpStatusOf(const Status& status) {
   return 500;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

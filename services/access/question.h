@@ -13,7 +13,7 @@
 #include "common/base/status.h"
 #include "services/embedded/engine.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
 
 struct Question {
   std::string path;                                 // "/explain"
@@ -44,9 +44,9 @@ const std::vector<QuestionKind>& QuestionKinds();
 //   /tasks
 //   /idle                              {"idle"}: waits up to a second until the pipeline is idle
 // InvalidArgument: a parameter is missing or not a number. NotFound: no such question, or no such thing.
-Result<nlohmann::json> Answer(Engine& engine, const Question& question);
+Result<nlohmann::json> Answer(embedded::Engine& engine, const Question& question);
 // Long questions; `progress` receives their progress.
-Result<nlohmann::json> AnswerLong(Engine& engine, const Question& question,
+Result<nlohmann::json> AnswerLong(embedded::Engine& engine, const Question& question,
                                   const std::function<void(std::uint64_t done, std::uint64_t all)>& progress);
 const std::vector<std::string_view>& LongQuestions();
 
@@ -58,4 +58,4 @@ nlohmann::json ErrorJson(const Status& status);
 Status ParseErrorJson(const nlohmann::json& json);
 int HttpStatusOf(const Status& status);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

@@ -22,7 +22,10 @@
 #include "services/access/append_codec.h"
 #include "services/access/question.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
+
+using embedded::Engine;
+
 namespace {
 
 constexpr std::size_t kConnections = 256;
@@ -240,4 +243,4 @@ bool SocketAnswers(const std::string& path) {
   return answers;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

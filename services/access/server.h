@@ -11,14 +11,14 @@
 #include "common/base/status.h"
 #include "services/embedded/engine.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
 
 class Server {
  public:
   // Binds and serves at once, on its own threads. The engine must outlive the server. A socket file that nobody
   // answers is left over from a dead process and is replaced: the process that holds the data directory owns its
   // socket. kFenced: another process answers at the socket. kInvalidArgument: the path cannot be bound.
-  static Result<std::unique_ptr<Server>> Start(Engine& engine, const std::string& path);
+  static Result<std::unique_ptr<Server>> Start(embedded::Engine& engine, const std::string& path);
 
   // Waits for requests in progress; closes connections within two seconds.
   ~Server();
@@ -32,4 +32,4 @@ class Server {
 // True if a process listens there.
 bool SocketAnswers(const std::string& path);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

@@ -130,12 +130,12 @@ std::vector<stream::TableBase*> AccountsStage::tables() {
 }
 
 UserState AccountsStage::Whole(const Key& key, UserState user) {
-  wire::AddOlderDays(key, user.account.days, user_days_);
+  stage::AddOlderDays(key, user.account.days, user_days_);
   return user;
 }
 
 HostAccount AccountsStage::Whole(const Key& key, HostAccount host) {
-  wire::AddOlderDays(key, host.account.days, host_days_);
+  stage::AddOlderDays(key, host.account.days, host_days_);
   return host;
 }
 
@@ -198,16 +198,16 @@ void AccountsStage::ApplyBuffered(const BufferedGrant& one, Emitter& out) {
 void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
   if (!event.ok())
-    return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+    return stage::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
   if (const auto* watermark = std::get_if<wire::Watermark>(&event->body)) {
     watermarks_.OnOutside(0, watermark->number);
     return PassWatermarks(out);
   }
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
-    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
-  if (auto refusal = wire::FromTheFuture(record, event->head.time, options_.future_limit))
-    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+    return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+  if (auto refusal = stage::FromTheFuture(record, event->head.time, options_.future_limit))
+    return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (const auto* member = std::get_if<wire::UserMember>(&event->body))
     return OnMember(record, event->head, *member, out);
   if (const auto* opening = std::get_if<wire::OpeningTotal>(&event->body))
@@ -217,8 +217,8 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
   if (std::holds_alternative<wire::Reversal>(event->body) ||
       std::holds_alternative<wire::Repricing>(event->body))
     return OnCorrection(record, *event, out);
-  wire::Refuse(record, project, RefusalReason::kNotSupported,
-               "events of this kind are not allowed on this topic", out);
+  stage::Refuse(record, project, RefusalReason::kNotSupported,
+                "events of this kind are not allowed on this topic", out);
 }
 
 // A member event that a newer one has overtaken is not in force, but still says which team the user was in
@@ -229,7 +229,7 @@ void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& he
   const MemberStamp stamp{.stamp = wire::StampOf(head, record.value),
                           .team = member.deleted ? TeamId{} : member.team,
                           .tells_team = (member.Sets() & wire::UserMember::kTeam) != 0};
-  const wire::UserProfile shown = wire::ShownOf(member);
+  const wire::UserProfile shown = stage::ShownOf(member);
   bool names = (member.Sets() & wire::UserMember::kName) != 0;
   bool is_over = false;  // no later grant can ask for the team of that time
   const double reported_since = ReportedSince(head.project);
@@ -241,17 +241,17 @@ void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& he
     for (const MemberStamp& one : before->stamps) {
       if (one.stamp.id != stamp.stamp.id) continue;
       if (wire::CompareStamps(stamp.stamp, one.stamp) == wire::StampOrder::kRepeat) return;
-      return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                          "another event of this user has this id", out);
+      return stage::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                           "another event of this user has this id", out);
     }
     const bool older =
         wire::CompareStamps(stamp.stamp, before->stamps.back().stamp) == wire::StampOrder::kOlder;
-    wire::TakeProfile(stamp.stamp, member.deleted, shown, older && before->deleted, key, profiles_);
+    stage::TakeProfile(stamp.stamp, member.deleted, shown, older && before->deleted, key, profiles_);
     names = names && wire::CompareStamps(stamp.stamp, before->named) == wire::StampOrder::kNewer;
     is_over = older && stamp.stamp.time < reported_since;
     if (is_over && !names) return;
   } else {
-    wire::TakeProfile(stamp.stamp, member.deleted, shown, false, key, profiles_);
+    stage::TakeProfile(stamp.stamp, member.deleted, shown, false, key, profiles_);
   }
   UserState& user = users_.Mutable(key);
   if (names) {
@@ -263,8 +263,8 @@ void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& he
   if (user.stamps.back().stamp.id == stamp.stamp.id) {
     const bool goes_or_comes = member.deleted || user.deleted;
     user.deleted = member.deleted;
-    if (goes_or_comes && wire::TakeDeletion(stamp.stamp, member.deleted, std::move(public_id), key, facts_))
-      calendar_.File(head.project.value, wire::DayAfter(*facts_.Need(key).tombstone), key.id);
+    if (goes_or_comes && stage::TakeDeletion(stamp.stamp, member.deleted, std::move(public_id), key, facts_))
+      calendar_.File(head.project.value, stage::DayAfter(*facts_.Need(key).tombstone), key.id);
   }
   Release(key, user, out);
 }
@@ -273,12 +273,12 @@ void AccountsStage::OnFacts(const RecordView& record, const wire::EventHead& hea
                             Emitter& out) {
   const Key key = UserKey(head.project, UserId(facts.account));
   const bool tombstone = facts.tombstone.has_value();
-  if (!wire::TakeFacts(wire::StampOf(head, record.value), std::move(facts), key, facts_))
-    return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                        "other facts of this user have this id", out);
+  if (!stage::TakeFacts(wire::StampOf(head, record.value), std::move(facts), key, facts_))
+    return stage::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                         "other facts of this user have this id", out);
   if (!tombstone) return;
   if (const auto& told = facts_.Need(key).tombstone)
-    calendar_.File(head.project.value, wire::DayAfter(*told), key.id);
+    calendar_.File(head.project.value, stage::DayAfter(*told), key.id);
 }
 
 // Words before which no grant can fall any more need not be kept twice.
@@ -297,7 +297,7 @@ void AccountsStage::Insert(const MemberStamp& stamp, double reported_since, User
 // A result, its partner, the other results of its workunit, its user: each of these waits lasts at most one
 // window.
 double AccountsStage::ReportedSince(ProjectId project) {
-  const wire::ProjectView* view = projects_.Find({.project = project.value, .id = 0, .sub = 0});
+  const stage::ProjectView* view = projects_.Find({.project = project.value, .id = 0, .sub = 0});
   if (view == nullptr) return 0;
   double window = credit::kDefaultResultWindow;
   for (const auto& [id, app] : view->catalogue.apps) window = std::max(window, app.Window());
@@ -310,21 +310,21 @@ void AccountsStage::OnOpening(const RecordView& record, const wire::EventHead& h
   const credit::MicroCredit micro =
       opening.total_micro ? *opening.total_micro : credit::RoundToMicro(opening.total.value_or(0), &ok);
   if (!ok)
-    return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "the opening total is out of range",
-                        out);
+    return stage::Refuse(record, head.project, RefusalReason::kOutOfRange,
+                         "the opening total is out of range", out);
   // Goes through the ledger like all credit: it is applied when it is read back as a grant.
   const UserId user(opening.account);
   const wire::EventStamp stamp = wire::StampOfFacts(head, record.value);
   const UserState* before = users_.Find(UserKey(head.project, user));
   if (before != nullptr && before->opening.is_set()) {
     if (wire::IsRepeat(stamp, before->opening)) return;
-    return wire::Refuse(record, head.project,
-                        stamp.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
-                                                       : RefusalReason::kAlreadyDecided,
-                        "this user already has an opening balance", out);
+    return stage::Refuse(record, head.project,
+                         stamp.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
+                                                        : RefusalReason::kAlreadyDecided,
+                         "this user already has an opening balance", out);
   }
   users_.Mutable(UserKey(head.project, user)).opening = stamp;
-  wire::TakeFigures(stamp, opening, UserKey(head.project, user), profiles_);
+  stage::TakeFigures(stamp, opening, UserKey(head.project, user), profiles_);
   bytes_.clear();
   wire::EncodeGrant({.project = head.project,
                      .user = user,
@@ -392,7 +392,7 @@ void AccountsStage::ApplyToHost(const wire::GrantHead& head, Emitter& out) {
   const Key key = HostKey(head.project, head.host);
   SetOwner(key, head.user, host);
   credit::Post(PostingOf(head), host.account);
-  wire::FileOlderDays(key, host.account.days, host_days_);
+  stage::FileOlderDays(key, host.account.days, host_days_);
   List(key, host, changed_hosts_);
 }
 
@@ -419,7 +419,7 @@ void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view by
   posting.provisional += static_cast<credit::MicroCredit>(expired);
   const Key key = UserKey(head.project, head.user);
   credit::Post(posting, user->account);
-  wire::FileOlderDays(key, user->account.days, user_days_);
+  stage::FileOlderDays(key, user->account.days, user_days_);
   if (user->estimated) SettleEstimates(head, user, shown_before);
   List(key, *user, changed_users_);
   if (corrects) return;

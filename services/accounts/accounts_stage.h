@@ -114,7 +114,7 @@ inline constexpr stream::TableSpec<HostAccount> kHostsTable{.id = 33, .version =
 inline constexpr stream::TableSpec<HostMoves> kMovesTable{.id = 34, .version = 1};
 inline constexpr stream::TableSpec<WaitingGrant> kWaitingTable{.id = 35, .version = 1};
 inline constexpr stream::TableSpec<Releasing> kReleasingTable{.id = 77, .version = 1};
-inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 36, .version = 1};
+inline constexpr stream::TableSpec<stage::ProjectView> kProjectsTable{.id = 36, .version = 1};
 inline constexpr stream::TableSpec<BufferedGrant> kBufferedTable{.id = 40, .version = 1};
 inline constexpr stream::TableSpec<MovedRecords> kMovedTable{.id = 41, .version = 1};
 inline constexpr stream::TableSpec<WaitingMerges> kMergesTable{.id = 47, .version = 1};
@@ -148,7 +148,7 @@ class AccountsStage final : public stream::Stage {
   stream::Table<HostMoves>& moves() { return moves_; }
   stream::Table<WaitingMerges>& merges() { return merges_; }
   stream::Table<UserProfileRow>& profiles() { return profiles_; }
-  stream::Table<wire::FactsRow>& facts() { return facts_; }
+  stream::Table<stage::FactsRow>& facts() { return facts_; }
   stream::Table<WaitingGrant>& waiting() { return waiting_; }
   stream::Table<BufferedGrant>& buffered() { return buffered_; }
   // Rows of the tables above with their whole histories. Between commits.
@@ -160,7 +160,7 @@ class AccountsStage final : public stream::Stage {
   stream::Table<HostEstimates>& host_estimates() { return host_estimates_; }
   stream::Table<credit::UserEstimates>& user_estimates() { return user_estimates_; }
   stream::Table<ProjectEstimates>& project_estimates() { return project_estimates_; }
-  stream::Table<wire::ProjectView>& projects() { return projects_; }
+  stream::Table<stage::ProjectView>& projects() { return projects_; }
   stream::Watermarks& watermarks() { return watermarks_; }
 
  private:
@@ -252,23 +252,23 @@ class AccountsStage final : public stream::Stage {
   AccountsOptions options_;
   stream::Table<UserState> users_;
   stream::Table<HostAccount> hosts_;
-  wire::DayTable<credit::DaySum> user_days_;
-  wire::DayTable<credit::DaySum> host_days_;
+  stage::DayTable<credit::DaySum> user_days_;
+  stage::DayTable<credit::DaySum> host_days_;
   stream::Table<HostMoves> moves_;
   stream::Table<WaitingMerges> merges_;
   stream::Table<JoinedHosts> joined_;
   stream::Table<WaitingGrant> waiting_;  // by user and number
   stream::Table<Releasing> releasing_;   // by user
   stream::Table<UserProfileRow> profiles_;
-  stream::Table<wire::FactsRow> facts_;
+  stream::Table<stage::FactsRow> facts_;
   stream::Table<HostEstimates> host_estimates_;
   stream::Table<credit::UserEstimates> user_estimates_;
-  wire::DayTable<credit::EstimateDay>
+  stage::DayTable<credit::EstimateDay>
       host_estimate_days_;  // one history per owner, in the order of the owners
-  wire::DayTable<credit::EstimateDay> user_estimate_days_;
+  stage::DayTable<credit::EstimateDay> user_estimate_days_;
   stream::Table<ProjectEstimates> project_estimates_;
-  wire::DayTable<credit::EstimateDay> project_estimate_days_;
-  stream::Table<wire::ProjectView> projects_;
+  stage::DayTable<credit::EstimateDay> project_estimate_days_;
+  stream::Table<stage::ProjectView> projects_;
   stream::Table<BufferedGrant> buffered_;
   stream::Table<MovedRecords> moved_;  // `order: lockstep`; one row
   stream::Table<Corrections> corrections_;

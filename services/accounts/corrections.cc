@@ -96,16 +96,16 @@ void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::E
     const UserState* user =
         users_.Find({.project = event.head.project.value, .id = entry.user.value, .sub = 0});
     if (user == nullptr || !user->known())
-      return wire::Refuse(record, event.head.project, RefusalReason::kUnknownUser,
-                          "unknown user " + std::to_string(entry.user.value) +
-                              ": run the command again after the event of this user",
-                          out);
+      return stage::Refuse(record, event.head.project, RefusalReason::kUnknownUser,
+                           "unknown user " + std::to_string(entry.user.value) +
+                               ": run the command again after the event of this user",
+                           out);
     if (correction.judged_invalid) team = user->TeamAt(correction.judged_invalid->team_time);
   }
   // Every earlier grant has created the row. A first credit creates the row, as a grant does.
   if (!correction.judged_invalid &&
       hosts_.Find({.project = event.head.project.value, .id = entry.host.value, .sub = 0}) == nullptr)
-    return wire::Refuse(
+    return stage::Refuse(
         record, event.head.project, RefusalReason::kUnknownHost,
         "no credit was granted to host " + std::to_string(entry.host.value) + " for this user", out);
   const stream::Key key{.project = event.head.project.value, .id = correction.result.value, .sub = 0};
@@ -118,7 +118,7 @@ void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::E
     for (const wire::EventStamp& one : before->stamps)
       if (wire::CompareStamps(stamp, one) == wire::StampOrder::kRepeat) return;
   if (auto refusal = Against(correction, stamp, before, change))
-    return wire::Refuse(record, event.head.project, refusal->reason, std::move(refusal->detail), out);
+    return stage::Refuse(record, event.head.project, refusal->reason, std::move(refusal->detail), out);
   if (before == nullptr)
     before = &row.entries.emplace_back(CorrectedEntry{.user = entry.user, .host = entry.host, .team = team});
   const bool uncounts = entry.counted && !correction.reprices;

@@ -50,11 +50,11 @@ void AccountsStage::UniteEstimates(const Key& from, UserId owner) {
   HostEstimates& takes_all = host_estimates_.Mutable(target);
   credit::OwnerEstimates& into = OwnerOf(owner, takes_all);
   const credit::MicroTotal open_before = gives->open() + into.open();
-  wire::TakeOlderDays(from, gives->sums.days, host_estimate_days_, host.NumberOf(*gives));
-  wire::TakeOlderDays(target, into.sums.days, host_estimate_days_, takes_all.NumberOf(into));
+  stage::TakeOlderDays(from, gives->sums.days, host_estimate_days_, host.NumberOf(*gives));
+  stage::TakeOlderDays(target, into.sums.days, host_estimate_days_, takes_all.NumberOf(into));
   credit::Add(gives->sums, into.sums);
   into.granted += gives->granted;
-  wire::FileOlderDays(target, into.sums.days, host_estimate_days_, takes_all.NumberOf(into));
+  stage::FileOlderDays(target, into.sums.days, host_estimate_days_, takes_all.NumberOf(into));
   // The entry keeps its place: older days of the entries after it are numbered by their places.
   gives->sums = {};
   gives->granted = 0;
@@ -87,10 +87,10 @@ void AccountsStage::OnEstimate(std::string_view bytes, Emitter& out) {
     credit::AddEstimate(counted, head.time, project.sums);
   }
   project.open += owner.open() - open_before;
-  wire::FileOlderDays(ProjectKey(head.project.value), project.sums.days, project_estimate_days_);
-  wire::FileOlderDays(key, owner.sums.days, host_estimate_days_, host.NumberOf(owner));
+  stage::FileOlderDays(ProjectKey(head.project.value), project.sums.days, project_estimate_days_);
+  stage::FileOlderDays(key, owner.sums.days, host_estimate_days_, host.NumberOf(owner));
   if (sums == nullptr) return;
-  wire::FileOlderDays(UserKey(head), sums->sums.days, user_estimate_days_);
+  stage::FileOlderDays(UserKey(head), sums->sums.days, user_estimate_days_);
   sums->open += owner.open() - open_before;
   UserState& user = users_.Mutable(UserKey(head));
   user.estimated = true;
@@ -100,17 +100,17 @@ void AccountsStage::OnEstimate(std::string_view bytes, Emitter& out) {
 
 HostEstimates AccountsStage::Whole(const Key& key, HostEstimates host) {
   for (credit::OwnerEstimates& owner : host.owners)
-    wire::AddOlderDays(key, owner.sums.days, host_estimate_days_, host.NumberOf(owner));
+    stage::AddOlderDays(key, owner.sums.days, host_estimate_days_, host.NumberOf(owner));
   return host;
 }
 
 credit::UserEstimates AccountsStage::Whole(const Key& key, credit::UserEstimates user) {
-  wire::AddOlderDays(key, user.sums.days, user_estimate_days_);
+  stage::AddOlderDays(key, user.sums.days, user_estimate_days_);
   return user;
 }
 
 ProjectEstimates AccountsStage::Whole(const Key& key, ProjectEstimates project) {
-  wire::AddOlderDays(key, project.sums.days, project_estimate_days_);
+  stage::AddOlderDays(key, project.sums.days, project_estimate_days_);
   return project;
 }
 

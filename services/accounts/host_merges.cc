@@ -36,7 +36,7 @@ void AccountsStage::OnHostMerged(std::string_view bytes, std::uint64_t offset, E
   if (created && !options_.lockstep) ApplyReadyMerges(HostKey(head.project.value, head.host), out);
   host.merge.into = record.into;
   const Key target = MergeTargetOf(head.project.value, record.into);
-  const wire::ProjectView* view = projects_.Find({.project = head.project.value, .id = 0, .sub = 0});
+  const stage::ProjectView* view = projects_.Find({.project = head.project.value, .id = 0, .sub = 0});
   const double since = std::max(head.time, view != nullptr ? view->time : 0);
   merges_.Mutable(target).hosts.push_back({.host = head.host.value,
                                            .user = head.user.value,
@@ -129,10 +129,10 @@ void AccountsStage::ApplyMerge(const Key& target, std::size_t at, Emitter& out) 
                        out);
   HostAccount& host = hosts_.Mutable(from);
   HostAccount& into = hosts_.Mutable(target);
-  wire::TakeOlderDays(from, host.account.days, host_days_);
-  wire::TakeOlderDays(target, into.account.days, host_days_);
+  stage::TakeOlderDays(from, host.account.days, host_days_);
+  stage::TakeOlderDays(target, into.account.days, host_days_);
   credit::Unite(host.account, into.account);
-  wire::FileOlderDays(target, into.account.days, host_days_);
+  stage::FileOlderDays(target, into.account.days, host_days_);
   into.merge.joined += 1 + std::exchange(host.merge.joined, 0u);
   host.merge.done = true;
   host.merge.into = HostId(target.id);
@@ -164,11 +164,11 @@ WaitingMerge AccountsStage::RemoveWaiting(const Key& target, std::size_t at) {
 void AccountsStage::RefuseMerge(std::uint32_t project, const WaitingMerge& merge, wire::RefusalReason reason,
                                 std::string detail, Emitter& out) {
   hosts_.Mutable({.project = project, .id = merge.host, .sub = 0}).merge.into = {};
-  wire::Refuse({.where = {wire::kGrants, options_.partition},
-                .offset = merge.offset,
-                .line = merge.line,
-                .value = merge.bytes},
-               ProjectId(project), reason, std::move(detail), out);
+  stage::Refuse({.where = {wire::kGrants, options_.partition},
+                 .offset = merge.offset,
+                 .line = merge.line,
+                 .value = merge.bytes},
+                ProjectId(project), reason, std::move(detail), out);
 }
 
 // The account is on its way to this partition.

@@ -56,7 +56,7 @@ void AccountsStage::OnHostAccount(const Key& key, const wire::GrantHead& head, s
   host.account = std::move(record.transfer->account);
   host.merge.joined = static_cast<std::uint32_t>(record.transfer->joined.size());
   AddJoined(key, std::move(record.transfer->joined));
-  wire::FileOlderDays(key, host.account.days, host_days_);
+  stage::FileOlderDays(key, host.account.days, host_days_);
   List(key, host, changed_hosts_);
   std::vector<std::string> waiting;
   waiting.swap(moves.waiting);
@@ -117,7 +117,7 @@ void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
   const ProjectId project(key.project);
   HostMoves& moves = moves_.Mutable(key);
   HostAccount& host = hosts_.Mutable(key);
-  wire::TakeOlderDays(key, host.account.days, host_days_);
+  stage::TakeOlderDays(key, host.account.days, host_days_);
   moves.went_to = to;
   moves.sent_micro += host.account.total_micro;
   moves.sent_grants += host.account.grants;

@@ -7,8 +7,8 @@
 
 namespace cobblestone::accounts {
 
-using UserProfileRow = wire::ProfileRow<wire::UserProfile>;
+using UserProfileRow = stage::ProfileRow<wire::UserProfile>;
 inline constexpr stream::TableSpec<UserProfileRow> kProfileTable{.id = 42, .version = 1};
-inline constexpr stream::TableSpec<wire::FactsRow> kFactsTable{.id = 43, .version = 1};
+inline constexpr stream::TableSpec<stage::FactsRow> kFactsTable{.id = 43, .version = 1};
 
 }  // namespace cobblestone::accounts

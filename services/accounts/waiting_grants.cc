@@ -35,14 +35,14 @@ void AccountsStage::OnControl(const stream::RecordView& record, Emitter& out) {
     return out.Fail(std::move(s));
   if (is_watermark) return PassWatermarks(out);
   if (control.kind == wire::ControlKind::kEpoch) return;  // ACCOUNTS does not use scales
-  wire::ProjectView& view = projects_.Mutable({.project = control.head.project.value, .id = 0, .sub = 0});
-  if (Status s = wire::ApplyControl(control, view); !s.ok()) out.Fail(std::move(s));
+  stage::ProjectView& view = projects_.Mutable({.project = control.head.project.value, .id = 0, .sub = 0});
+  if (Status s = stage::ApplyControl(control, view); !s.ok()) out.Fail(std::move(s));
 }
 
 void AccountsStage::PassWatermarks(Emitter& out) {
   while (const auto watermark = watermarks_.Begin()) {
-    for (const std::uint32_t project : wire::MovedBy(*watermark, projects_)) {
-      wire::MoveTime(watermark->time, projects_.Mutable({.project = project, .id = 0, .sub = 0}));
+    for (const std::uint32_t project : stage::MovedBy(*watermark, projects_)) {
+      stage::MoveTime(watermark->time, projects_.Mutable({.project = project, .id = 0, .sub = 0}));
       calendar_.SetToday(project, stream::DayOf(watermark->time));
       // Lockstep: the outcome must not depend on the number of users in one partition.
       Expire(options_.lockstep ? std::numeric_limits<std::size_t>::max() : kExpireAtTick, out);
@@ -76,7 +76,7 @@ void AccountsStage::Continue(Emitter& out) {
 }
 
 Status AccountsStage::Opened() {
-  projects_.ForEach([this](const Key& key, const wire::ProjectView& view) {
+  projects_.ForEach([this](const Key& key, const stage::ProjectView& view) {
     calendar_.SetToday(key.project, stream::DayOf(view.time));
   });
   watermarks_.Opened();
@@ -87,7 +87,7 @@ Status AccountsStage::Opened() {
 
 // The day after which a grant waits no longer.
 std::int32_t AccountsStage::DueDay(const wire::GrantHead& head) {
-  const wire::ProjectView* view = projects_.Find({.project = head.project.value, .id = 0, .sub = 0});
+  const stage::ProjectView* view = projects_.Find({.project = head.project.value, .id = 0, .sub = 0});
   const credit::AppRow* app = view != nullptr ? view->catalogue.FindApp(head.app) : nullptr;
   return stream::DayOf(head.time + (app != nullptr ? app->Window() : credit::kDefaultResultWindow));
 }
@@ -101,7 +101,7 @@ void AccountsStage::Wait(const Key& key, UserState& user, const wire::GrantHead&
 // In lockstep the hosts' shares are applied at the barrier like other shares: a host may be in another
 // partition.
 void AccountsStage::Release(const Key& key, UserState& user, Emitter& out) {
-  const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
+  const stage::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
   const std::uint32_t first = user.unnamed.first;
   const Releasing* begun = releasing_.Find(key);
   bool applies = begun != nullptr && begun->applies;
@@ -146,12 +146,12 @@ void AccountsStage::ApplyWaiting(const WaitingGrant& row, wire::Grant& grant, Us
 void AccountsStage::ExpireGrant(const Key& key, const WaitingGrant& row, const wire::Grant& grant,
                                 UserState& user, Emitter& out) {
   UnnamedUser& unnamed = user.unnamed;
-  wire::Refuse({.where = {wire::kGrants, options_.partition},
-                .offset = row.offset,
-                .line = grant.detail.line,
-                .value = row.bytes},
-               grant.head.project, wire::RefusalReason::kUnknownUser,
-               "unknown user " + std::to_string(key.id) + "; the credit is posted only to the host", out);
+  stage::Refuse({.where = {wire::kGrants, options_.partition},
+                 .offset = row.offset,
+                 .line = grant.detail.line,
+                 .value = row.bytes},
+                grant.head.project, wire::RefusalReason::kUnknownUser,
+                "unknown user " + std::to_string(key.id) + "; the credit is posted only to the host", out);
   unnamed.expired_micro += grant.head.credit_micro;
   unnamed.expired += wire::CountedBy(grant.head);
   unnamed.expired_provisional += wire::ProvisionalOf(grant.head);
@@ -176,7 +176,7 @@ void AccountsStage::Expire(std::size_t users, Emitter& out) {
                          std::int32_t today) -> std::optional<std::int32_t> {
     budget_.Take(0);
     const Key key{.project = project, .id = number, .sub = 0};
-    const std::optional<std::int32_t> tombstone = wire::DropTombstone(today, key, facts_);
+    const std::optional<std::int32_t> tombstone = stage::DropTombstone(today, key, facts_);
     const UserState* known = users_.Find(key);
     if (known == nullptr || known->unnamed.waiting() == 0) return tombstone;  // an event has named it
     UserState& user = users_.Mutable(key);

@@ -11,9 +11,9 @@ using view::Rows;
 using view::Stage;
 
 template <class Profile>
-Status AddProfiles(const Rows& rows, const stream::TableSpec<wire::ProfileRow<Profile>>& table,
+Status AddProfiles(const Rows& rows, const stream::TableSpec<stage::ProfileRow<Profile>>& table,
                    ProjectId project, KindTotals& totals) {
-  return view::ForEach(rows, table, [&](const stream::Key& key, const wire::ProfileRow<Profile>& row) {
+  return view::ForEach(rows, table, [&](const stream::Key& key, const stage::ProfileRow<Profile>& row) {
     if (key.project != project.value) return Status::Ok();
     if (row.profile && !row.plain) ++totals.profiles;
     if (row.figures) totals.Add(key.id, *row.figures);

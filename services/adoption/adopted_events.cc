@@ -28,7 +28,7 @@ wire::OpeningTotal Opening(wire::AccountKind kind, const Row& row) {
 
 }  // namespace
 
-wire::UserMember MemberOf(const statistics::User& user) {
+wire::UserMember MemberOf(const exports::User& user) {
   return {.user = UserId(AccountNumber(user.id)),
           .team = TeamId(AccountNumber(user.teamid)),
           .cross_project_id = {},
@@ -36,15 +36,15 @@ wire::UserMember MemberOf(const statistics::User& user) {
           .name = user.name,
           .country = {},
           .profile = wire::UserProfile{.create_time = user.create_time,
-                                       .cpid = statistics::CpidOf(user),
+                                       .cpid = exports::CpidOf(user),
                                        .country = user.country,
                                        .url = user.url,
                                        .has_profile = user.has_profile != 0,
                                        .show_hosts = user.show_hosts != 0,
-                                       .hidden = statistics::IsHidden(user)}};
+                                       .hidden = exports::IsHidden(user)}};
 }
 
-wire::HostMember MemberOf(const statistics::Host& host) {
+wire::HostMember MemberOf(const exports::Host& host) {
   constexpr std::int64_t kMostCpus = std::numeric_limits<std::uint32_t>::max();
   return {.host = HostId(AccountNumber(host.id)),
           .user = UserId(AccountNumber(host.userid)),
@@ -57,7 +57,7 @@ wire::HostMember MemberOf(const statistics::Host& host) {
           .profile = wire::HostProfile{.create_time = host.create_time,
                                        .rpc_time = host.rpc_time,
                                        .timezone = host.timezone,
-                                       .hidden = statistics::IsHidden(host),
+                                       .hidden = exports::IsHidden(host),
                                        .p_ncpus = host.p_ncpus,
                                        .p_vendor = host.p_vendor,
                                        .p_model = host.p_model,
@@ -79,7 +79,7 @@ wire::HostMember MemberOf(const statistics::Host& host) {
                                        .misc = host.misc}};
 }
 
-wire::TeamMember MemberOf(const statistics::Team& team) {
+wire::TeamMember MemberOf(const exports::Team& team) {
   return {.team = TeamId(AccountNumber(team.id)),
           .name = team.name,
           .create_time = TimeOrNone(static_cast<double>(team.create_time)),
@@ -93,25 +93,25 @@ wire::TeamMember MemberOf(const statistics::Team& team) {
                                        .country = team.country}};
 }
 
-wire::OpeningTotal OpeningOf(const statistics::User& user) { return Opening(wire::AccountKind::kUser, user); }
-wire::OpeningTotal OpeningOf(const statistics::Host& host) { return Opening(wire::AccountKind::kHost, host); }
-wire::OpeningTotal OpeningOf(const statistics::Team& team) { return Opening(wire::AccountKind::kTeam, team); }
+wire::OpeningTotal OpeningOf(const exports::User& user) { return Opening(wire::AccountKind::kUser, user); }
+wire::OpeningTotal OpeningOf(const exports::Host& host) { return Opening(wire::AccountKind::kHost, host); }
+wire::OpeningTotal OpeningOf(const exports::Team& team) { return Opening(wire::AccountKind::kTeam, team); }
 
-wire::ProjectProfile ProfileOf(const statistics::Catalogue& catalogue) {
+wire::ProjectProfile ProfileOf(const exports::Catalogue& catalogue) {
   wire::ProjectProfile profile{.apps = {},
                                .badges = {},
                                .subprojects = {},
                                .has_consent_type = catalogue.has_consent_type,
                                .consent_enabled = catalogue.consent_enabled};
-  for (const statistics::App& app : catalogue.apps)
+  for (const exports::App& app : catalogue.apps)
     profile.apps.push_back({.app = app.id,
                             .name = app.name,
                             .user_friendly_name = app.user_friendly_name,
                             .deprecated = app.deprecated != 0});
-  for (const statistics::Badge& badge : catalogue.badges)
+  for (const exports::Badge& badge : catalogue.badges)
     profile.badges.push_back(
         {.badge = badge.id, .name = badge.name, .title = badge.title, .image_url = badge.image_url});
-  for (const statistics::Subproject& one : catalogue.subprojects)
+  for (const exports::Subproject& one : catalogue.subprojects)
     profile.subprojects.push_back({.name = one.name, .apps = one.apps});
   return profile;
 }

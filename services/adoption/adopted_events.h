@@ -11,17 +11,17 @@
 
 namespace cobblestone::adoption {
 
-wire::UserMember MemberOf(const statistics::User& user);
-wire::HostMember MemberOf(const statistics::Host& host);
-wire::TeamMember MemberOf(const statistics::Team& team);
+wire::UserMember MemberOf(const exports::User& user);
+wire::HostMember MemberOf(const exports::Host& host);
+wire::TeamMember MemberOf(const exports::Team& team);
 
 // A total that cannot be a balance (wire::BalanceOf) opens the account with 0; an invalid time becomes 0. The
 // figures keep the values of the database.
-wire::OpeningTotal OpeningOf(const statistics::User& user);
-wire::OpeningTotal OpeningOf(const statistics::Host& host);
-wire::OpeningTotal OpeningOf(const statistics::Team& team);
+wire::OpeningTotal OpeningOf(const exports::User& user);
+wire::OpeningTotal OpeningOf(const exports::Host& host);
+wire::OpeningTotal OpeningOf(const exports::Team& team);
 
-wire::ProjectProfile ProfileOf(const statistics::Catalogue& catalogue);
+wire::ProjectProfile ProfileOf(const exports::Catalogue& catalogue);
 
 // Ids of 0 and below belong to no account.
 inline std::uint64_t AccountNumber(std::int64_t id) { return static_cast<std::uint64_t>(id); }

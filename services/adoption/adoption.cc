@@ -9,9 +9,14 @@
 #include "services/adoption/statistics_rows.h"
 
 namespace cobblestone::adoption {
+
+using events::EventFormat;
+using events::EventItem;
+using events::EventStream;
+
 namespace {
 
-using statistics::EntitiesFile;
+using exports::EntitiesFile;
 using wire::AccountKind;
 
 // Each part of an account is an event of its own, with its own id.
@@ -61,7 +66,7 @@ class EventWriter {
   }
 
   Status Users() {
-    Status status = entities_.Users([&](const statistics::User& user) {
+    Status status = entities_.Users([&](const exports::User& user) {
       return Account(user, MemberOf(user), [&] {
         return entities_.path() + ", line " + std::to_string(entities_.LineOfUser(user.id));
       });
@@ -73,7 +78,7 @@ class EventWriter {
       status = Credit(AccountKind::kUser, "credit_user",
                       [&](const auto& take) { return entities_.UserCredit(take); });
     if (status.ok())
-      status = entities_.Consents([&](const statistics::ConsentGiven& given) {
+      status = entities_.Consents([&](const exports::ConsentGiven& given) {
         return PutFacts(kConsent,
                         {.kind = AccountKind::kUser,
                          .account = AccountNumber(given.user),
@@ -84,13 +89,13 @@ class EventWriter {
                         "consents");
       });
     if (!status.ok()) return status;
-    return entities_.UsersDeleted([&](const statistics::Deleted& deleted) {
+    return entities_.UsersDeleted([&](const exports::Deleted& deleted) {
       return Tombstone(AccountKind::kUser, deleted, "users_deleted");
     });
   }
 
   Status Teams() {
-    Status status = entities_.Teams([&](const statistics::Team& team) {
+    Status status = entities_.Teams([&](const exports::Team& team) {
       return Account(team, MemberOf(team), [&] {
         return entities_.path() + ", line " + std::to_string(entities_.LineOfTeam(team.id));
       });
@@ -104,13 +109,13 @@ class EventWriter {
   }
 
   Status Hosts() {
-    Status status = entities_.Hosts([&](const statistics::Host& host) {
+    Status status = entities_.Hosts([&](const exports::Host& host) {
       return Account(host, MemberOf(host), [&] {
         return entities_.path() + ", line " + std::to_string(entities_.LineOfHost(host.id));
       });
     });
     if (!status.ok()) return status;
-    return entities_.HostsDeleted([&](const statistics::Deleted& deleted) {
+    return entities_.HostsDeleted([&](const exports::Deleted& deleted) {
       return Tombstone(AccountKind::kHost, deleted, "hosts_deleted");
     });
   }
@@ -138,8 +143,8 @@ class EventWriter {
 
   template <class All>
   Status Badges(AccountKind kind, const char* table, const All& all) {
-    return ByHolder<statistics::BadgeHeld>(
-        kBadges, kind, table, all, [](const statistics::BadgeHeld& badge, wire::AccountFacts& facts) {
+    return ByHolder<exports::BadgeHeld>(
+        kBadges, kind, table, all, [](const exports::BadgeHeld& badge, wire::AccountFacts& facts) {
           if (!facts.badges) facts.badges.emplace();
           facts.badges->push_back({.badge = badge.badge, .create_time = badge.create_time});
         });
@@ -147,19 +152,19 @@ class EventWriter {
 
   template <class All>
   Status Credit(AccountKind kind, const char* table, const All& all) {
-    return ByHolder<statistics::AppCredit>(
-        kCredit, kind, table, all, [](const statistics::AppCredit& credit, wire::AccountFacts& facts) {
-          if (!facts.credit) facts.credit.emplace();
-          facts.credit->push_back({.app = credit.app,
-                                   .credit_type = credit.credit_type,
-                                   .njobs = credit.njobs,
-                                   .total = credit.total,
-                                   .expavg = credit.expavg,
-                                   .expavg_time = credit.expavg_time});
-        });
+    return ByHolder<exports::AppCredit>(kCredit, kind, table, all,
+                                        [](const exports::AppCredit& credit, wire::AccountFacts& facts) {
+                                          if (!facts.credit) facts.credit.emplace();
+                                          facts.credit->push_back({.app = credit.app,
+                                                                   .credit_type = credit.credit_type,
+                                                                   .njobs = credit.njobs,
+                                                                   .total = credit.total,
+                                                                   .expavg = credit.expavg,
+                                                                   .expavg_time = credit.expavg_time});
+                                        });
   }
 
-  Status Tombstone(AccountKind kind, const statistics::Deleted& deleted, const char* table) {
+  Status Tombstone(AccountKind kind, const exports::Deleted& deleted, const char* table) {
     return PutFacts(kTombstone,
                     {.kind = kind,
                      .account = AccountNumber(deleted.id),

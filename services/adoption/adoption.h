@@ -35,7 +35,7 @@ using TakeEvent = std::function<Status(const wire::Event&, const std::function<s
 
 // All events in order. Ends early with the first status of `take` that is not Ok. InvalidArgument: a row cannot
 // belong to an account (an id below 1).
-Status ForEachEvent(statistics::EntitiesFile& entities, const Options& options, const TakeEvent& take);
+Status ForEachEvent(exports::EntitiesFile& entities, const Options& options, const TakeEvent& take);
 
 // Figures of the files: totals of the rows, number of events, and rows with missing references.
 struct Survey {
@@ -52,11 +52,11 @@ struct Survey {
 
 // Checks all events before any is sent: counts them, and fails with the first event that the pipeline would
 // refuse by itself (InvalidArgument, with its place). `progress` receives the number of events so far.
-Result<Survey> LookAt(statistics::EntitiesFile& entities, const Options& options,
+Result<Survey> LookAt(exports::EntitiesFile& entities, const Options& options,
                       const std::function<void(std::uint64_t)>& progress);
 
 // `entities` must outlive the stream. `events`: total number, for progress.
-std::unique_ptr<EventStream> StreamOf(statistics::EntitiesFile& entities, const Options& options,
-                                      std::uint64_t events);
+std::unique_ptr<events::EventStream> StreamOf(exports::EntitiesFile& entities, const Options& options,
+                                              std::uint64_t events);
 
 }  // namespace cobblestone::adoption

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-namespace cobblestone {
+namespace cobblestone::audit {
 namespace {
 
 std::string NameOf(AuditedAccount kind) {
@@ -85,4 +85,4 @@ Result<std::uint64_t> AccountBalance::Compare(AuditProblems& problems, const Rec
   return accounts;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

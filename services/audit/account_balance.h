@@ -13,7 +13,7 @@
 #include "services/audit/audit_problems.h"
 #include "services/audit/spill_sort.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 
 enum class AuditedAccount : std::uint8_t {
   kHost,
@@ -88,4 +88,4 @@ class AccountBalance {
   SpillSort<Entry> sums_;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

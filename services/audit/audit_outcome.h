@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace cobblestone {
+namespace cobblestone::audit {
 
 struct AuditOutcome {
   double at = 0;       // UNIX s, end of the audit
@@ -21,4 +21,4 @@ struct AuditOutcome {
   }
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

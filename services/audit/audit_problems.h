@@ -7,22 +7,22 @@
 #include <utility>
 #include <vector>
 
-namespace cobblestone {
+namespace cobblestone::audit {
 
 class AuditProblems {
  public:
-  static constexpr std::size_t kTold = 100;
+  static constexpr std::size_t kTexts = 100;
 
   void Add(std::string text) {
     ++count_;
-    if (told_.size() < kTold) told_.push_back(std::move(text));
+    if (texts_.size() < kTexts) texts_.push_back(std::move(text));
   }
   [[nodiscard]] std::uint64_t count() const { return count_; }
-  [[nodiscard]] const std::vector<std::string>& told() const { return told_; }
+  [[nodiscard]] const std::vector<std::string>& texts() const { return texts_; }
 
  private:
   std::uint64_t count_ = 0;
-  std::vector<std::string> told_;
+  std::vector<std::string> texts_;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

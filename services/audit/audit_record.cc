@@ -12,7 +12,7 @@
 
 #include "common/stream/state_codec.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 namespace {
 
 constexpr std::string_view kMagic = "cobblestone audit 1\n";
@@ -149,4 +149,4 @@ Status AuditRecordWriter::Finish(const AuditRecord& record) {
   return Status::Ok();
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

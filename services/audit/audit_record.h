@@ -13,7 +13,7 @@
 #include "common/stream/hash128.h"
 #include "services/audit/account_balance.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 
 // How far a partition of a topic has been read, and what was there: a ledger with another record at this place is
 // another ledger.
@@ -92,4 +92,4 @@ class AuditRecordWriter {
   bool finished_ = false;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

@@ -6,7 +6,7 @@
 #include "services/claims/state.h"
 #include "services/teams/teams_stage.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 namespace {
 
 using stream::Key;
@@ -164,4 +164,4 @@ Result<AuditSnapshot> TakeSnapshot(std::uint32_t partition, const AuditedState& 
   return Taker(partition, state, folded, balance).Run();
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

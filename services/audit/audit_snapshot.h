@@ -12,7 +12,7 @@
 #include "services/audit/account_balance.h"
 #include "services/audit/audited_pipeline.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 
 using AuditedHost = std::pair<std::uint32_t, std::uint64_t>;  // project, host
 using AuditedUser = std::pair<std::uint32_t, std::uint64_t>;  // project, user
@@ -42,4 +42,4 @@ struct AuditSnapshot {
 Result<AuditSnapshot> TakeSnapshot(std::uint32_t partition, const AuditedState& state, bool folded,
                                    AccountBalance& balance);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

@@ -12,7 +12,7 @@
 #include "services/view/ledger.h"
 #include "services/view/state.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 
 // One partition of the stages. The rows of each stage are of one commit; where a slot has all stages, they are
 // of the same commit.
@@ -42,4 +42,4 @@ class AuditedPipeline {
   virtual Result<view::Ledger*> ledger() = 0;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

@@ -13,10 +13,16 @@
 #include "services/teams/teams_stage.h"
 #include "services/view/json.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
+
+using ledger::LedgerAccount;
+using ledger::LedgerSums;
+using ledger::LedgerTotal;
+using ledger::StateSnapshot;
+
 namespace {
 
-using statistics::KindTotals;
+using exports::KindTotals;
 using stream::Key;
 
 // Names the kind of account in error messages.
@@ -48,7 +54,7 @@ class Reconciler {
       if (late.project == project.value) late_openings_[late.id] += late.micro;
   }
 
-  Result<statistics::LedgerTotals> Run() {
+  Result<exports::LedgerTotals> Run() {
     if (Status s = TakeTime(); !s.ok()) return s;
     for (std::size_t k = 0; k < snapshot_.accounts.size(); ++k) {
       totals_.positions.push_back({.commit = snapshot_.commits[k],
@@ -63,7 +69,7 @@ class Reconciler {
     LookAtTheRest();
     for (const auto& [name, kind] : {std::pair{"hosts", &totals_.hosts}, std::pair{"users", &totals_.users},
                                      std::pair{"teams", &totals_.teams}}) {
-      const statistics::MicroSum off =
+      const exports::MicroSum off =
           kind->total + kind->waiting + kind->expired + kind->moving - kind->opening - kind->granted;
       if (off != 0) Differs(std::string("all ") + name + " together", off);
     }
@@ -222,7 +228,7 @@ class Reconciler {
   const StateSnapshot& snapshot_;
   const ProjectId project_;
   LedgerSums& sums_;
-  statistics::LedgerTotals totals_;
+  exports::LedgerTotals totals_;
   std::map<std::uint64_t, credit::MicroTotal> late_openings_;  // by team
   std::uint64_t differing_ = 0;
   std::string first_;
@@ -230,9 +236,8 @@ class Reconciler {
 
 }  // namespace
 
-Result<statistics::LedgerTotals> Reconcile(const StateSnapshot& snapshot, ProjectId project,
-                                           LedgerSums& sums) {
+Result<exports::LedgerTotals> Reconcile(const StateSnapshot& snapshot, ProjectId project, LedgerSums& sums) {
   return Reconciler(snapshot, project, sums).Run();
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

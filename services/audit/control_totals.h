@@ -8,12 +8,12 @@
 #include "services/ledger/ledger_sums.h"
 #include "services/ledger/state_snapshot.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 
 // `sums` must end at `snapshot.places`; the call changes the entries of `sums`. kCorrupted: state and ledger
 // differ by at least one micro-credit (the message names the first account), or a stored record does not
 // decode.
-Result<statistics::LedgerTotals> Reconcile(const StateSnapshot& snapshot, ProjectId project,
-                                           LedgerSums& sums);
+Result<exports::LedgerTotals> Reconcile(const ledger::StateSnapshot& snapshot, ProjectId project,
+                                        ledger::LedgerSums& sums);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

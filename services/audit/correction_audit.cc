@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <limits>
 
-namespace cobblestone {
+namespace cobblestone::audit {
+
+using corrections::CorrectionReader;
+using corrections::TargetKind;
 
 namespace {
 
@@ -51,11 +54,10 @@ Status CorrectionAudit::CheckResult(const OfResult& which, const Corrected& corr
   const std::string name =
       "result " + std::to_string(result.value) + " of project " + std::to_string(project.value);
   const auto view = ledger.projects.find(project.value);
-  const wire::ProjectView unknown;
-  CorrectionReader reader({.project = project,
-                           .target = TargetKind::kResult,
-                           .id = static_cast<std::int64_t>(result.value)},
-                          view == ledger.projects.end() ? &unknown : &view->second);
+  const stage::ProjectView unknown;
+  CorrectionReader reader(
+      {.project = project, .target = TargetKind::kResult, .id = static_cast<std::int64_t>(result.value)},
+      view == ledger.projects.end() ? &unknown : &view->second);
   auto grants = ledger.ledger.GrantsOf(project, result);
   if (!grants.ok()) return grants.status();
   // A correction after the snapshot may name a policy version that the snapshot does not include.
@@ -145,4 +147,4 @@ Status CorrectionAudit::ReadReplica(ProjectId project, ResultId result, const Au
   return Status::Ok();
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

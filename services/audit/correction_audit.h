@@ -17,14 +17,14 @@
 #include "services/stage/project_view.h"
 #include "services/view/ledger.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 
 // Access to the ledger for the audit, and the end of the snapshot.
 struct AuditedLedger {
   view::Ledger& ledger;
   std::function<Status(const std::function<void(std::string_view record)>& take)> each_grant;
   std::function<bool(const view::LedgerPlace& grant)> is_behind;  // the snapshot has not read the grant
-  const std::map<std::uint32_t, wire::ProjectView>& projects;
+  const std::map<std::uint32_t, stage::ProjectView>& projects;
 };
 
 class CorrectionAudit {
@@ -48,8 +48,9 @@ class CorrectionAudit {
   Status CheckResult(const OfResult& which, const Corrected& corrected, const AuditedLedger& ledger);
   Status ReadLateWorkunits(const AuditedLedger& ledger);
   static Status ReadReplica(ProjectId project, ResultId result, const AuditedLedger& ledger,
-                            CorrectionReader& reader);
-  Status ReadReplicas(const wire::Grant& final, const AuditedLedger& ledger, CorrectionReader& reader) const;
+                            corrections::CorrectionReader& reader);
+  Status ReadReplicas(const wire::Grant& final, const AuditedLedger& ledger,
+                      corrections::CorrectionReader& reader) const;
 
   Problem problem_;
   std::uint64_t records_ = 0;
@@ -58,4 +59,4 @@ class CorrectionAudit {
   std::map<std::pair<ProjectId, WorkunitId>, std::vector<std::string>> late_workunits_;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

@@ -8,7 +8,7 @@
 #include "common/stream/state_codec.h"
 #include "services/accounts/accounts_stage.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 namespace {
 
 using stream::Key;
@@ -209,4 +209,4 @@ void EstimateAudit::Check() {
   }
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

@@ -17,7 +17,7 @@
 #include "common/wire/ledger/grant_codec.h"
 #include "services/view/state.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 
 class EstimateAudit {
  public:
@@ -96,4 +96,4 @@ class EstimateAudit {
   std::map<std::uint64_t, Machine> machines_;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

@@ -9,7 +9,7 @@
 #include "common/credit/trickles/partial_settlement.h"
 #include "common/credit/trickles/trickle_policy.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 namespace {
 
 bool SameBits(double a, double b) {
@@ -183,4 +183,4 @@ Status GrantAudit::CheckLate(const wire::Grant& grant, const AuditedPlace& place
   return Status::Ok();
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

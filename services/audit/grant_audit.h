@@ -13,9 +13,9 @@
 #include "services/stage/project_view.h"
 #include "services/view/ledger.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 
-using AuditedProjects = std::map<std::uint32_t, wire::ProjectView>;
+using AuditedProjects = std::map<std::uint32_t, stage::ProjectView>;
 
 // Place of a ledger record, for messages.
 struct AuditedPlace {
@@ -72,4 +72,4 @@ class GrantAudit {
   GrantCounts counts_;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

@@ -21,7 +21,10 @@
 #include "services/grants/grants_stage.h"
 #include "services/ledger/ledger_records.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
+
+using ledger::ForEachRecordOf;
+
 namespace {
 
 using nlohmann::json;
@@ -97,7 +100,7 @@ class LedgerAudit {
   std::vector<std::uint64_t> last_postings_;
   std::uint64_t refused_from_ = 0;
   std::uint64_t done_ = 0;
-  std::uint64_t told_ = 0;
+  std::uint64_t reported_ = 0;
   std::uint64_t all_ = 0;
   std::uint64_t openings_ = 0;
   std::uint64_t host_moves_ = 0;
@@ -300,7 +303,7 @@ Status LedgerAudit::LookAtStates() {
       if (looked.ok()) looked = merges_.Look(k, pipeline_.lockstep(), state.accounts);
       if (looked.ok() && k == 0)
         looked = view::ForEach(state.grants, grants::kProjectsTable,
-                               [&](const stream::Key& key, const wire::ProjectView& view) {
+                               [&](const stream::Key& key, const stage::ProjectView& view) {
                                  projects_[key.project] = view;
                                  return Status::Ok();
                                });
@@ -336,8 +339,8 @@ Status LedgerAudit::ForEachRecord(
 
 void LedgerAudit::Step(std::uint64_t records) {
   done_ = std::min(all_, done_ + records);
-  if (!options_.progress || done_ - told_ < kProgressRecords) return;
-  told_ = done_;
+  if (!options_.progress || done_ - reported_ < kProgressRecords) return;
+  reported_ = done_;
   options_.progress(done_, all_);
 }
 
@@ -544,7 +547,7 @@ AuditReport LedgerAudit::Report() const {
                                 {"granted_micro", std::to_string(static_cast<long long>(granted_))},
                                 {"posted_micro", std::to_string(static_cast<long long>(posted_))},
                                 {"problem_count", problems_.count()},
-                                {"problems", problems_.told()}},
+                                {"problems", problems_.texts()}},
                      .outcome = {.problems = problems_.count(),
                                  .grants = counts.finals,
                                  .waiting_grants = waiting,
@@ -562,4 +565,4 @@ Result<AuditReport> AuditLedger(AuditedPipeline& pipeline, const AuditOptions& o
   return audit.Report();
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

@@ -15,7 +15,7 @@
 #include "services/audit/audited_pipeline.h"
 #include "services/audit/spill_sort.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 
 struct AuditOptions {
   SpillOptions spill;
@@ -41,4 +41,4 @@ struct AuditReport {
 // with another rules version. Both messages name the next step.
 Result<AuditReport> AuditLedger(AuditedPipeline& pipeline, const AuditOptions& options);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

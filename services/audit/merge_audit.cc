@@ -6,7 +6,7 @@
 #include "common/stream/state_codec.h"
 #include "services/accounts/accounts_stage.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 namespace {
 
 using stream::Key;
@@ -242,4 +242,4 @@ void MergeAudit::Check() {
   CheckPlaces();
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

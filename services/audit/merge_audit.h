@@ -21,7 +21,7 @@
 #include "common/wire/ledger/refused_codec.h"
 #include "services/view/state.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 
 class MergeAudit {
  public:
@@ -130,4 +130,4 @@ class MergeAudit {
   std::uint64_t refused_ = 0;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

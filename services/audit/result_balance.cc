@@ -5,7 +5,7 @@
 
 #include "common/credit/accounts/account.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 namespace {
 
 std::string Text(credit::MicroTotal value) { return std::to_string(static_cast<long long>(value)); }
@@ -144,4 +144,4 @@ Status ResultBalance::Compare(AuditProblems& problems, const FindOlder& older) {
   return s;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

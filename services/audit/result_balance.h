@@ -16,7 +16,7 @@
 #include "services/audit/audit_problems.h"
 #include "services/audit/spill_sort.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 
 class ResultBalance {
  public:
@@ -76,4 +76,4 @@ class ResultBalance {
   SpillSort<Entry> entries_;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

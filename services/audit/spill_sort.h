@@ -24,7 +24,7 @@
 
 #include "common/base/status.h"
 
-namespace cobblestone {
+namespace cobblestone::audit {
 
 struct SpillOptions {
   std::string directory;           // must exist; for the files
@@ -176,4 +176,4 @@ class SpillSort {
   Status status_;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::audit

@@ -38,7 +38,7 @@ std::string TextOf(const BackupManifest& manifest) {
 }
 
 std::string SumOfManifest(const std::string& text) {
-  statistics::Sha256 sum;
+  exports::Sha256 sum;
   sum.Add(text);
   return sum.Finish() + "  " + kManifestFile + "\n";
 }

@@ -99,13 +99,13 @@ class Writer {
 
   const int file_;
   const std::string& path_;
-  statistics::Sha256 sum_;
+  exports::Sha256 sum_;
   std::uint64_t bytes_ = 0;
   std::uint64_t synced_ = 0;
 };
 
 Result<FileCopy> SumOf(int file, const std::string& path, const BytesRead& progress) {
-  statistics::Sha256 sum;
+  exports::Sha256 sum;
   FileCopy read;
   Status s = ReadPieces(file, path, progress, [&](std::string_view bytes) {
     sum.Add(bytes);

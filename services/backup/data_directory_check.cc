@@ -10,6 +10,12 @@
 #include "services/pipeline/pipeline.h"
 
 namespace cobblestone::backup {
+
+using embedded::ProducerRow;
+using pipeline::InputsOfSlot;
+using pipeline::PipelineOptions;
+using pipeline::SlotCount;
+
 namespace {
 
 constexpr std::uint64_t kCache = 8u << 20;

@@ -10,6 +10,10 @@
 #include "services/kafka/migrate.h"
 
 namespace cobblestone::backup {
+
+using kafka::MigrateCounts;
+using kafka::MigrateToEmbedded;
+
 namespace {
 
 namespace fs = std::filesystem;

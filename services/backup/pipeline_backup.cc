@@ -19,6 +19,12 @@
 #include "services/backup/data_directory_check.h"
 
 namespace cobblestone::backup {
+
+using access::Client;
+using access::Purpose;
+using embedded::BackupCopyOf;
+using embedded::BackupLockOf;
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -55,21 +55,21 @@ double WindowBegin(const credit::CompletionFacts& facts) {
   return facts.sent_time > 0 ? facts.sent_time : facts.event_time;
 }
 
-bool TooLate(double begin, const wire::ProjectView& view, AppId app) {
+bool TooLate(double begin, const stage::ProjectView& view, AppId app) {
   return begin < view.HorizonOf(app).results;
 }
 
 constexpr const char* kTooLong = "the result was sent before the earliest remembered state of its app";
 
 // Every result of the run is too late to be repeated.
-bool IsOver(const RunRange& run, const wire::ProjectView& view) {
+bool IsOver(const RunRange& run, const stage::ProjectView& view) {
   if (run.app != 0) return run.day < DayOf(view.HorizonOf(AppId(run.app)).results);
   return std::all_of(view.horizons.begin(), view.horizons.end(),
                      [&run](const auto& app) { return run.day < DayOf(app.second.results); });
 }
 
 // The last day on which it is remembered, if no window changes.
-std::int32_t LastDay(const RunRange& run, const wire::ProjectView& view) {
+std::int32_t LastDay(const RunRange& run, const stage::ProjectView& view) {
   double window = 0;
   for (const auto& [id, app] : view.catalogue.apps)
     if (run.app == 0 || run.app == id) window = std::max(window, app.Window());
@@ -128,7 +128,7 @@ std::vector<stream::TableBase*> ClaimsStage::tables() {
 }
 
 Status ClaimsStage::Opened() {
-  projects_.ForEach([this](const Key& key, const wire::ProjectView& view) {
+  projects_.ForEach([this](const Key& key, const stage::ProjectView& view) {
     calendar_.SetToday(key.project, DayOf(view.time));
   });
   watermarks_.Opened();
@@ -153,13 +153,13 @@ void ClaimsStage::OnOutside(std::size_t input, const RecordView& record, Emitter
       // its topic.
       switch (wire::DecodeHot(record.value, &event_)) {
         case wire::HotDecode::kMalformed:
-          return wire::Refuse(record, {}, RefusalReason::kUndecodable, "not an Envelope", out);
+          return stage::Refuse(record, {}, RefusalReason::kUndecodable, "not an Envelope", out);
         case wire::HotDecode::kOther:
           return OnOther(input, record, "events of this kind are not allowed on this topic", out);
         case wire::HotDecode::kHot: break;
       }
       if (auto refusal = wire::CheckEvent(event_))
-        return wire::Refuse(record, event_.head.project, refusal->reason, std::move(refusal->detail), out);
+        return stage::Refuse(record, event_.head.project, refusal->reason, std::move(refusal->detail), out);
       return event_.kind == wire::EventKind::kCompletion ? OnCompletion(record, out)
                                                          : OnValidation(record, out);
     }
@@ -171,18 +171,18 @@ void ClaimsStage::OnOther(std::size_t input, const RecordView& record, std::stri
   if (const auto event = wire::ParseEvent(record.value); event.ok())
     if (const auto* watermark = std::get_if<wire::Watermark>(&event->body))
       return OnWatermark(input, *watermark, out);
-  wire::Refuse(record, {}, RefusalReason::kNotSupported, std::move(detail), out);
+  stage::Refuse(record, {}, RefusalReason::kNotSupported, std::move(detail), out);
 }
 
-const wire::ProjectView* ClaimsStage::Admit(const RecordView& record, const wire::EventHead& head, AppId app,
-                                            Emitter& out) {
-  if (auto refusal = wire::FromTheFuture(record, head.time, options_.future_limit)) {
-    wire::Refuse(record, head.project, refusal->reason, std::move(refusal->detail), out);
+const stage::ProjectView* ClaimsStage::Admit(const RecordView& record, const wire::EventHead& head, AppId app,
+                                             Emitter& out) {
+  if (auto refusal = stage::FromTheFuture(record, head.time, options_.future_limit)) {
+    stage::Refuse(record, head.project, refusal->reason, std::move(refusal->detail), out);
     return nullptr;
   }
-  const wire::ProjectView* view = projects_.Find(ProjectKey(head.project));
+  const stage::ProjectView* view = projects_.Find(ProjectKey(head.project));
   if (view == nullptr || view->catalogue.FindApp(app) == nullptr) {
-    wire::Refuse(record, head.project, RefusalReason::kUnknownApp, "app " + std::to_string(app.value), out);
+    stage::Refuse(record, head.project, RefusalReason::kUnknownApp, "app " + std::to_string(app.value), out);
     return nullptr;
   }
   return view;
@@ -200,7 +200,7 @@ void ClaimsStage::OnControl(const RecordView& record, Emitter& out) {
     return out.Fail(std::move(s));
   if (is_watermark) return PassWatermarks(out);
   const ProjectId project = control.head.project;
-  if (Status s = wire::ApplyControl(control, projects_.Mutable(ProjectKey(project))); !s.ok())
+  if (Status s = stage::ApplyControl(control, projects_.Mutable(ProjectKey(project))); !s.ok())
     return out.Fail(std::move(s));
   if (control.kind == wire::ControlKind::kEvent) {
     first_due_.erase(project.value);  // a window may have changed
@@ -233,9 +233,9 @@ void ClaimsStage::PassWatermarks(Emitter& out) {
 
 bool ClaimsStage::Pass(const wire::Watermark& watermark, Emitter& out) {
   if (options_.lockstep) ProcessDuePeerMessages(out);
-  const auto projects = wire::MovedBy(watermark, projects_);
+  const auto projects = stage::MovedBy(watermark, projects_);
   for (const std::uint32_t project : projects) {
-    wire::MoveTime(watermark.time, projects_.Mutable(ProjectKey(ProjectId(project))));
+    stage::MoveTime(watermark.time, projects_.Mutable(ProjectKey(ProjectId(project))));
     if (!Expire(ProjectId(project), watermark.time, out)) return false;
   }
   for (const std::uint32_t project : projects) {
@@ -258,18 +258,18 @@ bool ClaimsStage::Pass(const wire::Watermark& watermark, Emitter& out) {
 void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
   if (!event.ok())
-    return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+    return stage::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
   if (const auto* watermark = std::get_if<wire::Watermark>(&event->body))
     return OnWatermark(kHosts, *watermark, out);
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
-    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+    return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (const auto* asked = std::get_if<wire::HostAsked>(&event->body))
     return OnOwnerQuestion(event->head, *asked, out);
   if (event->kind() >= wire::EventKind::kHeldResult && event->kind() <= wire::EventKind::kDecidedResult)
     return OnPeerMessage(record, std::move(*event), out);
-  if (auto refusal = wire::FromTheFuture(record, event->head.time, options_.future_limit))
-    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+  if (auto refusal = stage::FromTheFuture(record, event->head.time, options_.future_limit))
+    return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (const auto* member = std::get_if<wire::HostMember>(&event->body))
     return OnHost(record, event->head, *member, out);
   if (const auto* merge = std::get_if<wire::HostMerge>(&event->body))
@@ -287,34 +287,34 @@ void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
   if (const auto* machine_host = std::get_if<wire::MachineHost>(&event->body))
     return machines_.OnMachineHost(record, event->head, *machine_host, out);
   if (const auto* report = std::get_if<wire::EstimatedCredit>(&event->body)) {
-    const wire::ProjectView* view = projects_.Find(ProjectKey(project));
+    const stage::ProjectView* view = projects_.Find(ProjectKey(project));
     if (view == nullptr)  // event time does not advance: the event would wait forever
-      return wire::Refuse(record, project, RefusalReason::kUnknownApp, "the project has no apps", out);
+      return stage::Refuse(record, project, RefusalReason::kUnknownApp, "the project has no apps", out);
     if (const auto since = machines_.OnReport(record, event->head, *report, view->time, out))
       WaitsFrom(project, *since, credit::kDefaultResultWindow);
     return;
   }
-  wire::Refuse(record, project, RefusalReason::kNotSupported,
-               "events of this kind are not allowed on this topic", out);
+  stage::Refuse(record, project, RefusalReason::kNotSupported,
+                "events of this kind are not allowed on this topic", out);
 }
 
 void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head,
                          const wire::HostMember& member, Emitter& out) {
   const Key key = HostKey(head.project, member.host);
   const wire::EventStamp stamp = wire::StampOf(head, record.value);
-  const wire::HostProfile shown = wire::ShownOf(member);
+  const wire::HostProfile shown = stage::ShownOf(member);
   wire::FieldMask news = member.Sets();
   bool is_newest = true;
   if (const HostState* known = hosts_.Find(key)) {
     const wire::StampOrder standing = wire::CompareStamps(stamp, known->member);
     if (standing == wire::StampOrder::kOtherContents)
-      return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                          "another event of this host has this id", out);
+      return stage::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                           "another event of this host has this id", out);
     is_newest = standing == wire::StampOrder::kNewer;
     news = wire::NewerFields(stamp, news, known->member, known->earlier);
     if (standing == wire::StampOrder::kOlder)
-      wire::TakeProfile(stamp, member.deleted, shown, known->record.deleted || known->merge.is_set(), key,
-                        profiles_);
+      stage::TakeProfile(stamp, member.deleted, shown, known->record.deleted || known->merge.is_set(), key,
+                         profiles_);
     if (!is_newest && news == 0) {
       ++duplicates_;
       return;
@@ -328,9 +328,9 @@ void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head,
     if (const HostProfileRow* row = profiles_.Find(key); row != nullptr && row->profile)
       public_id = row->profile->host_cpid;
   if ((member.deleted || state.record.deleted) &&
-      wire::TakeDeletion(stamp, member.deleted, std::move(public_id), key, facts_))
-    calendar_.File(key.project, wire::DayAfter(*facts_.Need(key).tombstone), key.id);
-  wire::TakeProfile(stamp, member.deleted, shown, state.merge.is_set(), key, profiles_);
+      stage::TakeDeletion(stamp, member.deleted, std::move(public_id), key, facts_))
+    calendar_.File(key.project, stage::DayAfter(*facts_.Need(key).tombstone), key.id);
+  stage::TakeProfile(stamp, member.deleted, shown, state.merge.is_set(), key, profiles_);
   if (!state.merge.is_set()) state.record.deleted = member.deleted;
   TakeHost(head, member, news, key, state, out);
 }
@@ -386,12 +386,12 @@ void ClaimsStage::OnFacts(const RecordView& record, const wire::EventHead& head,
                           Emitter& out) {
   const Key key = HostKey(head.project, HostId(facts.account));
   const bool tombstone = facts.tombstone.has_value();
-  if (!wire::TakeFacts(wire::StampOf(head, record.value), std::move(facts), key, facts_))
-    return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                        "other facts of this host have this id", out);
+  if (!stage::TakeFacts(wire::StampOf(head, record.value), std::move(facts), key, facts_))
+    return stage::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                         "other facts of this host have this id", out);
   if (!tombstone) return;
   if (const auto& told = facts_.Need(key).tombstone)
-    calendar_.File(key.project, wire::DayAfter(*told), key.id);
+    calendar_.File(key.project, stage::DayAfter(*told), key.id);
 }
 
 void ClaimsStage::EmitMove(const wire::EventHead& head, HostId host, UserId from, UserId to, Emitter& out) {
@@ -412,18 +412,18 @@ void ClaimsStage::EmitMove(const wire::EventHead& head, HostId host, UserId from
 void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
   if (!event.ok())
-    return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+    return stage::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
   if (const auto* watermark = std::get_if<wire::Watermark>(&event->body))
     return OnWatermark(kDispatches, *watermark, out);
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
-    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+    return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   const auto* dispatch = std::get_if<wire::Dispatch>(&event->body);
   if (dispatch == nullptr)
-    return wire::Refuse(record, project, RefusalReason::kNotSupported,
-                        "events of this kind are not allowed on this topic", out);
+    return stage::Refuse(record, project, RefusalReason::kNotSupported,
+                         "events of this kind are not allowed on this topic", out);
   const credit::CompletionFacts& facts = dispatch->facts;
-  const wire::ProjectView* view = Admit(record, event->head, facts.app, out);
+  const stage::ProjectView* view = Admit(record, event->head, facts.app, out);
   if (view == nullptr) return;
   if (ForwardEvent(record, project, facts.result, facts.host, out)) return;
   if (const Seen* seen = FindSeen(project, *view, facts.host, facts.result.value, kSeenCompletion);
@@ -440,17 +440,17 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
     sent = SendingsOf(pending_, key, pending->replaced, pending->dispatch);
     const SentAs now = SentAsOf(facts);
     if (const char* problem = WhyNoSending(now, sent))
-      return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, problem, out);
+      return stage::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, problem, out);
     place = PlaceOf(now, sent);
     sent.insert(sent.begin() + static_cast<std::ptrdiff_t>(place), now);
     if (!pending->completion.empty()) {
       DecodeKept(pending_, key, pending->completion.bytes, wire::EventKind::kCompletion, &completion_);
       if (!IsOfOneOf(sent, SentAsOf(completion_.completion)))
-        return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, kOtherJob, out);
+        return stage::Refuse(record, project, RefusalReason::kDispatchDiffers, kOtherJob, out);
     }
   }
   if (TooLate(WindowBegin(facts), *view, facts.app))
-    return wire::Refuse(record, project, RefusalReason::kTooLate, kTooLong, out);
+    return stage::Refuse(record, project, RefusalReason::kTooLate, kTooLong, out);
   bool created = false;
   Pending& pending = pending_.Mutable(key, &created);
   if (created) {
@@ -474,7 +474,7 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
 void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
   const credit::CompletionFacts& facts = event_.completion;
   const ProjectId project = event_.head.project;
-  const wire::ProjectView* view = Admit(record, event_.head, facts.app, out);
+  const stage::ProjectView* view = Admit(record, event_.head, facts.app, out);
   if (view == nullptr) return;
   const credit::AppRow& app = *view->catalogue.FindApp(facts.app);
   if (facts.outcome != credit::Outcome::kSuccess && !facts.result) return OnError(record, *view, app, out);
@@ -491,8 +491,8 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
         ++duplicates_;
         return;
       }
-      return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
-                          "this result already has another completion", out);
+      return stage::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
+                           "this result already has another completion", out);
     }
   } else if (const Seen* seen = FindSeen(project, *view, facts.host, facts.result.value, kSeenCompletion);
              seen != nullptr) {
@@ -500,16 +500,16 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
       ++duplicates_;
       return;
     }
-    return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
-                        "this result is decided and had another completion", out);
+    return stage::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
+                         "this result is decided and had another completion", out);
   }
   if (TooLate(WindowBegin(facts), *view, facts.app))
-    return wire::Refuse(record, project, RefusalReason::kTooLate, kTooLong, out);
+    return stage::Refuse(record, project, RefusalReason::kTooLate, kTooLong, out);
   if (known != nullptr && !known->dispatch.empty()) {
     if (!IsOfOneOf(SendingsOf(pending_, ResultKey(project, facts.result, facts.host), known->replaced,
                               known->dispatch),
                    SentAsOf(facts)))
-      return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, kOtherJob, out);
+      return stage::Refuse(record, project, RefusalReason::kDispatchDiffers, kOtherJob, out);
   }
 
   if (timed_out) return OnError(record, *view, app, out);
@@ -525,8 +525,8 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
         DecodeKept(pending_, ResultKey(project, facts.result, facts.host), known->validation.bytes,
                    wire::EventKind::kValidation, &validation);
         EmitExpired(project, validation.validation, std::max(known->line(), record.line), out);
-        wire::Refuse(known->validation.Record(options_.partition), project, RefusalReason::kUnknownResult,
-                     "this result ended in an error", out);
+        stage::Refuse(known->validation.Record(options_.partition), project, RefusalReason::kUnknownResult,
+                      "this result ended in an error", out);
       }
       EndJob(ResultKey(project, facts.result, facts.host), *known, event_.head.time, record.line,
              "the result ended in an error", out);
@@ -562,7 +562,7 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
 
 // Events that count only in the host's statistics: a time-out of a result, and an error without a result. Two
 // results may fail in the same way in one second, so a repeat of such an error is recognized by the event's id.
-void ClaimsStage::OnError(const RecordView& record, const wire::ProjectView& view, const credit::AppRow& app,
+void ClaimsStage::OnError(const RecordView& record, const stage::ProjectView& view, const credit::AppRow& app,
                           Emitter& out) {
   const credit::CompletionFacts& facts = event_.completion;
   const ProjectId project = event_.head.project;
@@ -574,15 +574,15 @@ void ClaimsStage::OnError(const RecordView& record, const wire::ProjectView& vie
       ++duplicates_;
       return;
     }
-    return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
-                        facts.result ? "this dispatch of the result already has another time-out"
-                                     : "another error has this event id",
-                        out);
+    return stage::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
+                         facts.result ? "this dispatch of the result already has another time-out"
+                                      : "another error has this event id",
+                         out);
   }
   const double begin = facts.result ? WindowBegin(facts) : event_.head.time;
   if (TooLate(begin, view, facts.app))
-    return wire::Refuse(record, project, RefusalReason::kTooLate,
-                        "the error is older than the window of remembered errors", out);
+    return stage::Refuse(record, project, RefusalReason::kTooLate,
+                         "the error is older than the window of remembered errors", out);
   HostState& state = hosts_.Mutable(HostKey(project, facts.host));
   credit::PolicyFor(app.policy.kind)
       .OnFailure(facts, {.project = project, .catalogue = view.catalogue, .scales = view.scales},
@@ -600,7 +600,7 @@ void ClaimsStage::OnError(const RecordView& record, const wire::ProjectView& vie
 void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
   const credit::ValidationFacts& facts = event_.validation;
   const ProjectId project = event_.head.project;
-  const wire::ProjectView* view = Admit(record, event_.head, facts.app, out);
+  const stage::ProjectView* view = Admit(record, event_.head, facts.app, out);
   if (view == nullptr) return;
   if (ForwardEvent(record, project, facts.result, facts.host, out)) return;
   const Pending* known = pending_.Find(ResultKey(project, facts.result, facts.host));
@@ -614,16 +614,16 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
       DecodeKept(pending_, ResultKey(project, facts.result, facts.host), known->validation.bytes,
                  wire::EventKind::kValidation, &before);
       if (before.head.id == event_.head.id)
-        return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
-                            "another validation has this id", out);
+        return stage::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
+                             "another validation has this id", out);
       const bool decided = before.validation.state != credit::ValidateState::kInconclusive;
       if (decided && facts.state == credit::ValidateState::kInconclusive) {
         ++duplicates_;  // an older look, overtaken by the decision
         return;
       }
       if (decided)
-        return wire::Refuse(record, project, RefusalReason::kAlreadyDecided,
-                            "the validator has already decided this result", out);
+        return stage::Refuse(record, project, RefusalReason::kAlreadyDecided,
+                             "the validator has already decided this result", out);
       if (facts.pass < before.validation.pass) {
         ++duplicates_;  // an older look, overtaken
         return;
@@ -640,15 +640,15 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
     }
     if ((seen->flags & kSeenValidation) == 0) {
       EmitExpired(project, facts, record.line, out);
-      return wire::Refuse(record, project, RefusalReason::kUnknownResult, "this result ended in an error",
-                          out);
+      return stage::Refuse(record, project, RefusalReason::kUnknownResult, "this result ended in an error",
+                           out);
     }
-    return wire::Refuse(record, project, RefusalReason::kAlreadyDecided, "this result is already decided",
-                        out);
+    return stage::Refuse(record, project, RefusalReason::kAlreadyDecided, "this result is already decided",
+                         out);
   }
   if (TooLate(facts.now, *view, facts.app))
-    return wire::Refuse(record, project, RefusalReason::kTooLate,
-                        "the result is older than the window of remembered results", out);
+    return stage::Refuse(record, project, RefusalReason::kTooLate,
+                         "the result is older than the window of remembered results", out);
   bool created = false;
   Pending& pending = pending_.Mutable(ResultKey(project, facts.result, facts.host), &created);
   if (created) {
@@ -690,7 +690,7 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     return;
   }
   HostState& state = hosts_.Mutable(HostKey(project, job.host));
-  const wire::ProjectView& view = projects_.Need(ProjectKey(project));
+  const stage::ProjectView& view = projects_.Need(ProjectKey(project));
   const credit::AppRow* app = view.catalogue.FindApp(job.app);
   checked.line = pending->line();
   if (inconclusive) {
@@ -704,8 +704,8 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     // The two events contradict each other: both are refused, and the workunit does not wait.
     EmitExpired(project, checked, pending->line(), out);
     for (const WaitingEvent* event : {&pending->validation, &pending->completion})
-      wire::Refuse(event->Record(options_.partition), project, RefusalReason::kWrongWorkunit,
-                   "completion and validation have different workunits", out);
+      stage::Refuse(event->Record(options_.partition), project, RefusalReason::kWrongWorkunit,
+                    "completion and validation have different workunits", out);
     if (pending->dispatch.empty()) return pending_.Erase(key);
     // The dispatched job continues, and its payments for trickles stay.
     Pending& sent = pending_.Mutable(key);
@@ -720,7 +720,7 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
   if (WindowBegin(job) < view.HorizonOf(job.app).workunits) {
     EmitExpired(project, checked, pending->line(), out);
     for (const WaitingEvent* event : {&pending->validation, &pending->completion})
-      wire::Refuse(event->Record(options_.partition), project, RefusalReason::kTooLate, kTooLong, out);
+      stage::Refuse(event->Record(options_.partition), project, RefusalReason::kTooLate, kTooLong, out);
     EndJob(key, *pending, checked.now, pending->line(), "the events of the result were refused", out);
     ForgetJob(key);
     pending_.Erase(key);
@@ -764,7 +764,7 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
 void ClaimsStage::EmitInvalid(ProjectId project, const credit::CompletionFacts& job,
                               const credit::ValidationFacts& checked, const credit::HostRecord& host,
                               Emitter& out) {
-  const wire::ProjectView& view = projects_.Need(ProjectKey(project));
+  const stage::ProjectView& view = projects_.Need(ProjectKey(project));
   const double cap = view.catalogue.settings.max_granted_credit;
   auto worth = credit::PriceIfValid(
       job, checked, {.project = project, .catalogue = view.catalogue, .scales = view.scales}, host, cap);
@@ -810,7 +810,7 @@ void ClaimsStage::EmitExpired(ProjectId project, const credit::ValidationFacts& 
   claim.awaited = validation.claims;
   claim.fpops_est = validation.fpops_est;
   claim.fpops_bound = validation.fpops_bound;
-  const wire::ProjectView& view = projects_.Need(ProjectKey(project));
+  const stage::ProjectView& view = projects_.Need(ProjectKey(project));
   if (const credit::AppRow* app = view.catalogue.FindApp(validation.app)) {
     claim.policy = app->policy.kind;
     claim.policy_version = app->policy.version;
@@ -824,7 +824,7 @@ void ClaimsStage::EmitExpired(ProjectId project, const credit::ValidationFacts& 
 bool ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
   const auto known = first_due_.find(project.value);
   if (known != first_due_.end() && known->second >= now) return true;
-  const wire::ProjectView& view = projects_.Need(ProjectKey(project));
+  const stage::ProjectView& view = projects_.Need(ProjectKey(project));
   expiry_.Begin(project.value, now);
   const auto due_at = [&view](const Key&, const Pending& pending) {
     const credit::AppRow* app = view.catalogue.FindApp(AppId(pending.app));
@@ -841,7 +841,7 @@ bool ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
 
 // Returns the size of the events.
 std::uint64_t ClaimsStage::ExpirePending(ProjectId project, const Key& key, double now, Emitter& out) {
-  const wire::ProjectView& view = projects_.Need(ProjectKey(project));
+  const stage::ProjectView& view = projects_.Need(ProjectKey(project));
   const Pending pending = pending_.Need(key);
   const std::string detail = pending.waits_for_host       ? "the event of its host never arrived"
                              : pending.completion.empty() ? "its completion never arrived"
@@ -849,9 +849,9 @@ std::uint64_t ClaimsStage::ExpirePending(ProjectId project, const Key& key, doub
   const RefusalReason reason =
       pending.waits_for_host ? RefusalReason::kUnknownHost : RefusalReason::kUnknownResult;
   if (!pending.completion.empty())
-    wire::Refuse(pending.completion.Record(options_.partition), project, reason, detail, out);
+    stage::Refuse(pending.completion.Record(options_.partition), project, reason, detail, out);
   if (!pending.validation.empty()) {
-    wire::Refuse(pending.validation.Record(options_.partition), project, reason, detail, out);
+    stage::Refuse(pending.validation.Record(options_.partition), project, reason, detail, out);
     wire::HotEvent validation;
     DecodeKept(pending_, key, pending.validation.bytes, wire::EventKind::kValidation, &validation);
     if (validation.validation.state != credit::ValidateState::kInconclusive)
@@ -882,7 +882,7 @@ void ClaimsStage::WaitsFrom(ProjectId project, double since, double window) {
 
 // ---- Decided results -----------------------------------------------------------------------------------------------
 
-const Seen* ClaimsStage::FindSeen(ProjectId project, const wire::ProjectView& view, HostId host,
+const Seen* ClaimsStage::FindSeen(ProjectId project, const stage::ProjectView& view, HostId host,
                                   std::uint64_t result, std::uint8_t kind) {
   const HostState* state = hosts_.Find(HostKey(project, host));
   if (state == nullptr) return nullptr;
@@ -906,7 +906,7 @@ const Seen* ClaimsStage::FindSeen(ProjectId project, const wire::ProjectView& vi
   return nullptr;
 }
 
-void ClaimsStage::Remember(ProjectId project, const wire::ProjectView& view, HostId host, HostState& state,
+void ClaimsStage::Remember(ProjectId project, const stage::ProjectView& view, HostId host, HostState& state,
                            const Seen& seen, std::uint64_t line, Emitter& out) {
   if (state.merge.is_set() && EndsResult(seen)) [[unlikely]] {
     const Key key = ResultKey(project, ResultId(seen.result), host);
@@ -938,7 +938,7 @@ void ClaimsStage::Remember(ProjectId project, const wire::ProjectView& view, Hos
   state.runs.push_back(range);
 }
 
-void ClaimsStage::DropRuns(std::uint32_t project, const wire::ProjectView& view, std::uint64_t host,
+void ClaimsStage::DropRuns(std::uint32_t project, const stage::ProjectView& view, std::uint64_t host,
                            HostState& state) {
   std::erase_if(state.runs, [&](const RunRange& old) {
     if (!IsOver(old, view)) return false;
@@ -956,10 +956,10 @@ void ClaimsStage::Forget(std::size_t hosts) {
       hosts,
       [this](std::uint32_t project, std::uint64_t number, std::int32_t today) -> std::optional<std::int32_t> {
         const Key key = HostKey(ProjectId(project), HostId(number));
-        const std::optional<std::int32_t> tombstone = wire::DropTombstone(today, key, facts_);
+        const std::optional<std::int32_t> tombstone = stage::DropTombstone(today, key, facts_);
         const HostState* known = hosts_.Find(key);
         if (known == nullptr) return tombstone;
-        const wire::ProjectView& view = projects_.Need(ProjectKey(ProjectId(project)));
+        const stage::ProjectView& view = projects_.Need(ProjectKey(ProjectId(project)));
         const auto over = [&view](const RunRange& run) { return IsOver(run, view); };
         if (std::any_of(known->runs.begin(), known->runs.end(), over)) {
           HostState& state = hosts_.Mutable(key);
@@ -975,7 +975,7 @@ void ClaimsStage::Forget(std::size_t hosts) {
 }
 
 // For results that are in no run yet.
-std::int32_t ClaimsStage::ForgetEndedJobs(const Key& host, const wire::ProjectView& view) {
+std::int32_t ClaimsStage::ForgetEndedJobs(const Key& host, const stage::ProjectView& view) {
   HostState& state = hosts_.Mutable(host);
   std::int32_t next = 0;
   for (const Seen& seen : state.open) {

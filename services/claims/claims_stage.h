@@ -70,8 +70,8 @@ class ClaimsStage final : public stream::Stage {
   stream::Table<OpenJob>& jobs() { return jobs_; }
   stream::Table<WaitingOpening>& openings() { return openings_; }
   stream::Table<HostProfileRow>& profiles() { return profiles_; }
-  stream::Table<wire::FactsRow>& facts() { return facts_; }
-  stream::Table<wire::ProjectView>& projects() { return projects_; }
+  stream::Table<stage::FactsRow>& facts() { return facts_; }
+  stream::Table<stage::ProjectView>& projects() { return projects_; }
   stream::Watermarks& watermarks() { return watermarks_; }
   [[nodiscard]] std::uint64_t duplicates() const { return duplicates_ + machines_.duplicates(); }
 
@@ -165,7 +165,7 @@ class ClaimsStage final : public stream::Stage {
   // Jobs that are paid while they run.
   void OpenJobOf(const stream::Key& key, const wire::Dispatch& dispatch, bool is_newest,
                  stream::Emitter& out);
-  static void PriceSending(const wire::Dispatch& dispatch, const wire::ProjectView& view,
+  static void PriceSending(const wire::Dispatch& dispatch, const stage::ProjectView& view,
                            const credit::HostRecord& host, OpenJob& job);
   bool PriceOrWait(const stream::Key& key, const wire::Dispatch& dispatch, OpenJob& job,
                    stream::Emitter& out);
@@ -200,17 +200,17 @@ class ClaimsStage final : public stream::Stage {
                 std::uint64_t line);
   void ForgetJob(const stream::Key& key);
   // Returns the day after which the next one ends; 0: there is none.
-  std::int32_t ForgetEndedJobs(const stream::Key& host, const wire::ProjectView& view);
+  std::int32_t ForgetEndedJobs(const stream::Key& host, const stage::ProjectView& view);
   void EraseJob(const stream::Key& key, const OpenJob& job);
   bool ExpireTrickles(ProjectId project, stream::Emitter& out);  // as Expire()
   void OnCompletion(const stream::RecordView& record, stream::Emitter& out);
   void OnValidation(const stream::RecordView& record, stream::Emitter& out);
-  void OnError(const stream::RecordView& record, const wire::ProjectView& view, const credit::AppRow& app,
+  void OnError(const stream::RecordView& record, const stage::ProjectView& view, const credit::AppRow& app,
                stream::Emitter& out);
 
   // Checks that are the same for all events about a result; null when refused.
-  const wire::ProjectView* Admit(const stream::RecordView& record, const wire::EventHead& head, AppId app,
-                                 stream::Emitter& out);
+  const stage::ProjectView* Admit(const stream::RecordView& record, const wire::EventHead& head, AppId app,
+                                  stream::Emitter& out);
   void Join(ProjectId project, ResultId result, HostId host, stream::Emitter& out);
   void JoinDecoded(const stream::Key& key, const Pending& waiting, const credit::CompletionFacts& job,
                    credit::ValidationFacts& checked, stream::Emitter& out);
@@ -232,11 +232,11 @@ class ClaimsStage final : public stream::Stage {
   void Continue(stream::Emitter& out);
 
   // Null if the result is not remembered, or no longer.
-  const Seen* FindSeen(ProjectId project, const wire::ProjectView& view, HostId host, std::uint64_t result,
+  const Seen* FindSeen(ProjectId project, const stage::ProjectView& view, HostId host, std::uint64_t result,
                        std::uint8_t kind);
-  void Remember(ProjectId project, const wire::ProjectView& view, HostId host, HostState& state,
+  void Remember(ProjectId project, const stage::ProjectView& view, HostId host, HostState& state,
                 const Seen& seen, std::uint64_t line, stream::Emitter& out);
-  void DropRuns(std::uint32_t project, const wire::ProjectView& view, std::uint64_t host, HostState& state);
+  void DropRuns(std::uint32_t project, const stage::ProjectView& view, std::uint64_t host, HostState& state);
   // Deletes the ended runs of up to `hosts` hosts whose retention has ended.
   void Forget(std::size_t hosts);
 
@@ -250,8 +250,8 @@ class ClaimsStage final : public stream::Stage {
   stream::Table<WaitingTrickles> waiting_names_;     // as `names_`
   stream::Table<WaitingOpening> openings_;           // by host
   stream::Table<HostProfileRow> profiles_;
-  stream::Table<wire::FactsRow> facts_;
-  stream::Table<wire::ProjectView> projects_;
+  stream::Table<stage::FactsRow> facts_;
+  stream::Table<stage::ProjectView> projects_;
   stream::Table<ForwardedResult> forwarded_;
   stream::Table<PeerMessageRow> peer_messages_;  // `order: lockstep`, like the next table
   stream::Table<PeerProgress> peer_progress_;

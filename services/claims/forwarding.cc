@@ -106,7 +106,7 @@ void ClaimsStage::SendHoldersToMergeTarget(ProjectId project, HostId host, std::
   });
   std::sort(held.begin(), held.end());
   std::sort(passed_on.begin(), passed_on.end());
-  const wire::ProjectView* view = projects_.Find({.project = project.value, .id = 0, .sub = 0});
+  const stage::ProjectView* view = projects_.Find({.project = project.value, .id = 0, .sub = 0});
   const auto app = [&](std::uint64_t id) {
     return view == nullptr ? nullptr : view->catalogue.FindApp(AppId(id));
   };
@@ -148,7 +148,7 @@ void ClaimsStage::RelayHolder(const Key& key, const ForwardedResult& row, std::u
 }
 
 double ClaimsStage::RememberedUntil(ProjectId project, const Seen& seen) {
-  const wire::ProjectView* view = projects_.Find({.project = project.value, .id = 0, .sub = 0});
+  const stage::ProjectView* view = projects_.Find({.project = project.value, .id = 0, .sub = 0});
   const credit::AppRow* app = view == nullptr ? nullptr : view->catalogue.FindApp(AppId(seen.app));
   const double window = app == nullptr ? credit::kDefaultResultWindow : app->Window();
   return (seen.day + 1) * credit::kSecondsPerDay + window;
@@ -188,7 +188,7 @@ bool ClaimsStage::ApplyResultHolder(ProjectId project, const wire::HeldResult& h
 
 bool ClaimsStage::IsDecided(const Key& result, HostId host) {
   const ProjectId project(result.project);
-  const wire::ProjectView* view = projects_.Find({.project = result.project, .id = 0, .sub = 0});
+  const stage::ProjectView* view = projects_.Find({.project = result.project, .id = 0, .sub = 0});
   return view != nullptr && FindSeen(project, *view, host, result.id, kSeenCompletion) != nullptr;
 }
 
@@ -369,15 +369,15 @@ void ClaimsStage::OnDecidedResult(const RecordView& record, const wire::EventHea
                                   const wire::DecidedResult& decided, Emitter& out) {
   const Key key = ResultKey(head.project.value, decided.result.value, decided.host);
   const Pending* pending = pending_.Find(key);
-  const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
+  const stage::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
   if (pending == nullptr || view == nullptr) return;
   const Pending waiting = *pending;
   const std::string detail =
       "this result is decided as a result of host " + std::to_string(decided.named.value);
   for (const WaitingEvent* event : {&waiting.completion, &waiting.validation})
     if (!event->empty())
-      wire::Refuse(event->Record(options_.partition), head.project, RefusalReason::kAlreadyDecided, detail,
-                   out);
+      stage::Refuse(event->Record(options_.partition), head.project, RefusalReason::kAlreadyDecided, detail,
+                    out);
   const double now = std::max(waiting.since, view->time);
   credit::CompletionFacts sent{.host = decided.host, .app = AppId(waiting.app)};
   if (!waiting.dispatch.empty())

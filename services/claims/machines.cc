@@ -110,8 +110,8 @@ void Machines::OnMachineHost(const RecordView& record, const wire::EventHead& he
         ++duplicates_;
         return;
       }
-      return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                          "another event of this machine has this id", out);
+      return stage::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                           "another event of this machine has this id", out);
     }
   }
   MachineState& machine = machines_.Mutable(key);
@@ -148,9 +148,9 @@ std::optional<double> Machines::OnReport(const RecordView& record, const wire::E
     return std::nullopt;
   }
   if (waiting.events.size() >= kMaxWaitingReports) {
-    wire::Refuse(record, head.project, RefusalReason::kOutOfRange,
-                 std::to_string(kMaxWaitingReports) + " reports of this machine already wait for its host",
-                 out);
+    stage::Refuse(record, head.project, RefusalReason::kOutOfRange,
+                  std::to_string(kMaxWaitingReports) + " reports of this machine already wait for its host",
+                  out);
     return std::nullopt;
   }
   // The event time of a report may lie long before its arrival; its wait starts at the arrival.
@@ -168,17 +168,17 @@ void Machines::Take(const RecordView& record, const wire::EventHead& head, const
   switch (wire::CompareStamps(stamp, known.report)) {
     case wire::StampOrder::kRepeat: ++duplicates_; return;
     case wire::StampOrder::kOtherContents:
-      return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                          "another report of this machine has this id", out);
+      return stage::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                           "another report of this machine has this id", out);
     default: break;
   }
   const MachineLink in_force = *known.At(head.time);
   if (in_force.gone)
-    return wire::Refuse(record, head.project, RefusalReason::kUnknownHost,
-                        "the machine is no longer a host of this project", out);
+    return stage::Refuse(record, head.project, RefusalReason::kUnknownHost,
+                         "the machine is no longer a host of this project", out);
   if (in_force.host != event.host)
-    return wire::Refuse(record, head.project, RefusalReason::kWrongHost,
-                        "the machine is host " + std::to_string(in_force.host.value), out);
+    return stage::Refuse(record, head.project, RefusalReason::kWrongHost,
+                         "the machine is host " + std::to_string(in_force.host.value), out);
   credit::EstimateReport report{.time = head.time,
                                 .size = {.cpus = event.cpus,
                                          .cpu_flops = event.cpu_flops,
@@ -187,7 +187,7 @@ void Machines::Take(const RecordView& record, const wire::EventHead& head, const
                                 .uses = {},
                                 .event = head.id};
   if (auto refusal = CountersOf(event, &report.uses))
-    return wire::Refuse(record, head.project, refusal->reason, std::move(refusal->detail), out);
+    return stage::Refuse(record, head.project, refusal->reason, std::move(refusal->detail), out);
   const credit::EstimateLimits limits = LimitsOf(head.project);
   MachineState& machine = machines_.Mutable(key);
   MachineProject& project = ProjectOf(machine, head.project);
@@ -247,8 +247,8 @@ bool Machines::Expire(std::size_t number, ProjectId project, stage::Expiry& expi
                      [&](const stream::Key&, const WaitingReports& waiting) {
                        std::uint64_t bytes = 0;
                        for (const WaitingEvent& one : waiting.events) {
-                         wire::Refuse(one.Record(partition_), project, RefusalReason::kUnknownHost,
-                                      "the host of this machine is unknown", out);
+                         stage::Refuse(one.Record(partition_), project, RefusalReason::kUnknownHost,
+                                       "the host of this machine is unknown", out);
                          bytes += one.bytes.size();
                        }
                        return bytes;

@@ -24,7 +24,7 @@ void ClaimsStage::OnMerge(const RecordView& record, const wire::EventHead& head,
   const HostState* known = hosts_.Find(key);
   const std::string name = "host " + std::to_string(merge.host.value);
   const auto refuse = [&](RefusalReason reason, std::string detail) {
-    wire::Refuse(record, head.project, reason, std::move(detail), out);
+    stage::Refuse(record, head.project, reason, std::move(detail), out);
   };
   if (known == nullptr || !known->record.known)
     return refuse(RefusalReason::kUnknownHost,
@@ -47,7 +47,7 @@ void ClaimsStage::OnMerge(const RecordView& record, const wire::EventHead& head,
   HostState& state = hosts_.Mutable(key);
   state.merge = stamp;
   state.into = merge.into;
-  wire::TakeProfile(stamp, true, wire::HostProfile{}, false, key, profiles_);
+  stage::TakeProfile(stamp, true, wire::HostProfile{}, false, key, profiles_);
   bytes_.clear();
   const UserId owner = state.record.user;
   wire::EncodeGrant({.project = head.project,

@@ -39,10 +39,10 @@ void ClaimsStage::OnOpeningRow(const RecordView& record, const wire::EventHead& 
         ++duplicates_;
         return;
       }
-      return wire::Refuse(record, head.project,
-                          before.stamp.id == stamp.stamp.id ? RefusalReason::kDuplicateWithOtherContents
-                                                            : RefusalReason::kAlreadyDecided,
-                          "this host and version already has an opening row", out);
+      return stage::Refuse(record, head.project,
+                           before.stamp.id == stamp.stamp.id ? RefusalReason::kDuplicateWithOtherContents
+                                                             : RefusalReason::kAlreadyDecided,
+                           "this host and version already has an opening row", out);
     }
   }
   HostState& state = hosts_.Mutable(key);
@@ -52,7 +52,7 @@ void ClaimsStage::OnOpeningRow(const RecordView& record, const wire::EventHead& 
     return v.version == opening.version && (!opening.version.anonymous() || v.app == opening.app);
   });
   if (row == versions.end()) row = versions.insert(versions.end(), credit::HostVersion{});
-  const wire::ProjectView* view = projects_.Find({.project = head.project.value, .id = 0, .sub = 0});
+  const stage::ProjectView* view = projects_.Find({.project = head.project.value, .id = 0, .sub = 0});
   AppId app = opening.app;
   if (!app && view != nullptr)
     if (const auto* version = view->catalogue.FindVersion(opening.version)) app = version->app;
@@ -80,19 +80,19 @@ void ClaimsStage::OnOpeningTotal(const RecordView& record, const wire::EventHead
       ++duplicates_;
       return;
     }
-    return wire::Refuse(
+    return stage::Refuse(
         record, head.project,
         stamp.id == before.id ? RefusalReason::kDuplicateWithOtherContents : RefusalReason::kAlreadyDecided,
         "this host already has an opening balance", out);
   }
   credit::MicroCredit micro = 0;
   if (!MicroOf(opening, &micro))
-    return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "the opening total is out of range",
-                        out);
+    return stage::Refuse(record, head.project, RefusalReason::kOutOfRange,
+                         "the opening total is out of range", out);
   if (host != nullptr && host->record.known)
     return EmitOpening(key, hosts_.Mutable(key), stamp, opening, out);
   // The event time of a balance often lies long before its arrival; its wait starts at the arrival.
-  const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
+  const stage::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
   const double since = std::max(head.time, view != nullptr ? view->time : 0);
   openings_.Mutable(key) = {
       .stamp = stamp, .since = since, .line = record.line, .event = std::string(record.value)};
@@ -102,7 +102,7 @@ void ClaimsStage::OnOpeningTotal(const RecordView& record, const wire::EventHead
 void ClaimsStage::EmitOpening(const Key& key, HostState& host, const wire::EventStamp& stamp,
                               const wire::OpeningTotal& opening, Emitter& out) {
   host.opening = stamp;
-  wire::TakeFigures(stamp, opening, key, profiles_);
+  stage::TakeFigures(stamp, opening, key, profiles_);
   const ProjectId project(key.project);
   credit::MicroCredit micro = 0;
   static_cast<void>(MicroOf(opening, &micro));  // was checked at its arrival
@@ -131,7 +131,7 @@ bool ClaimsStage::ExpireOpenings(ProjectId project, Emitter& out) {
   return expiry_.Rows(
       kOpeningsExpire, openings_, budget_, DueAfterDefaultWindow,
       [&](const Key&, const WaitingOpening& waiting) {
-        wire::Refuse(
+        stage::Refuse(
             {.where = {wire::kHosts, options_.partition}, .line = waiting.line, .value = waiting.event},
             project, RefusalReason::kUnknownHost, "the event of its host never arrived", out);
         return waiting.event.size();

@@ -6,8 +6,8 @@
 
 namespace cobblestone::claims {
 
-using HostProfileRow = wire::ProfileRow<wire::HostProfile>;
+using HostProfileRow = stage::ProfileRow<wire::HostProfile>;
 inline constexpr stream::TableSpec<HostProfileRow> kProfileTable{.id = 9, .version = 1};
-inline constexpr stream::TableSpec<wire::FactsRow> kFactsTable{.id = 10, .version = 1};
+inline constexpr stream::TableSpec<stage::FactsRow> kFactsTable{.id = 10, .version = 1};
 
 }  // namespace cobblestone::claims

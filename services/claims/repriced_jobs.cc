@@ -74,7 +74,7 @@ std::optional<Refusal> AgainstSums(const wire::JobRepricing& repricing, const Op
 }
 
 // The prices by the version, in the order of the job's varieties; or the reason why there are none.
-std::optional<Refusal> PriceAgain(const wire::ProjectView& view, std::uint32_t version, const OpenJob& job,
+std::optional<Refusal> PriceAgain(const stage::ProjectView& view, std::uint32_t version, const OpenJob& job,
                                   std::vector<credit::TricklePrice>* prices) {
   const credit::PolicyVersion* is = view.FindPolicy(AppId(job.app), version);
   if (is == nullptr)
@@ -119,7 +119,7 @@ void ClaimsStage::OnJobRepricing(const RecordView& record, const wire::EventHead
                                  const wire::JobRepricing& repricing, Emitter& out) {
   const Key key = JobKey(head.project, repricing.result, repricing.host);
   const auto refuse = [&](RefusalReason reason, std::string detail) {
-    wire::Refuse(record, head.project, reason, std::move(detail), out);
+    stage::Refuse(record, head.project, reason, std::move(detail), out);
   };
   const OpenJob* running = RunningJob(key, repricing.host, record, out);
   if (running == nullptr) return;
@@ -134,7 +134,7 @@ void ClaimsStage::OnJobRepricing(const RecordView& record, const wire::EventHead
     ++duplicates_;
     return;
   }
-  const wire::ProjectView& view = projects_.Need({.project = key.project, .id = 0, .sub = 0});
+  const stage::ProjectView& view = projects_.Need({.project = key.project, .id = 0, .sub = 0});
   std::vector<credit::TricklePrice> prices;
   if (auto refusal = AgainstSums(repricing, *running)) return refuse(refusal->reason, refusal->detail);
   if (auto refusal = PriceAgain(view, repricing.policy_version, *running, &prices))

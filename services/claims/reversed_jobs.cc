@@ -48,18 +48,18 @@ const OpenJob* ClaimsStage::RunningJob(const Key& key, HostId host, const Record
   const ProjectId project(key.project);
   const OpenJob* job = jobs_.Find(key);
   if (job != nullptr && job->host == host.value && !job->ended) return job;
-  const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
+  const stage::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
   if (view != nullptr && FindSeen(project, *view, host, key.id, kSeenCompletion) != nullptr)
-    wire::Refuse(record, project, RefusalReason::kAlreadyDecided,
-                 "this result was decided since the plan: run the command again after the decision of "
-                 "its workunit",
-                 out);
+    stage::Refuse(record, project, RefusalReason::kAlreadyDecided,
+                  "this result was decided since the plan: run the command again after the decision of "
+                  "its workunit",
+                  out);
   else
-    wire::Refuse(record, project, RefusalReason::kUnknownResult,
-                 "host " + std::to_string(host.value) +
-                     " has no running job of this result with trickle payments: run the command again to "
-                     "plan against the current amounts",
-                 out);
+    stage::Refuse(record, project, RefusalReason::kUnknownResult,
+                  "host " + std::to_string(host.value) +
+                      " has no running job of this result with trickle payments: run the command again to "
+                      "plan against the current amounts",
+                  out);
   return nullptr;
 }
 
@@ -67,7 +67,7 @@ OpenJob* ClaimsStage::AdmitReversal(const RecordView& record, const wire::EventH
                                     const wire::JobReversal& reversal, Emitter& out) {
   const Key key = JobKey(head.project, reversal.result, reversal.host);
   const auto refuse = [&](RefusalReason reason, std::string detail) -> OpenJob* {
-    wire::Refuse(record, head.project, reason, std::move(detail), out);
+    stage::Refuse(record, head.project, reason, std::move(detail), out);
     return nullptr;
   };
   const OpenJob* job = RunningJob(key, reversal.host, record, out);

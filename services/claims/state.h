@@ -211,7 +211,7 @@ struct HostState {
 inline constexpr stream::TableSpec<HostState> kHostsTable{.id = 1, .version = 1};
 inline constexpr stream::TableSpec<SeenRun> kRunsTable{.id = 2, .version = 1};
 inline constexpr stream::TableSpec<Pending> kPendingTable{.id = 3, .version = 1};
-inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 4, .version = 1};
+inline constexpr stream::TableSpec<stage::ProjectView> kProjectsTable{.id = 4, .version = 1};
 inline constexpr stream::TableSpec<WaitingOpening> kOpeningsTable{.id = 7, .version = 1};
 
 }  // namespace cobblestone::claims

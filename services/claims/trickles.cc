@@ -57,7 +57,7 @@ RefusalReason ReasonOf(credit::TrickleOutcome outcome) {
 
 // For a dispatch that has just been stored.
 void ClaimsStage::OpenJobOf(const Key& key, const wire::Dispatch& dispatch, bool is_newest, Emitter& out) {
-  const wire::ProjectView& view = projects_.Need(ProjectKey(key.project));
+  const stage::ProjectView& view = projects_.Need(ProjectKey(key.project));
   if (pending_.Need(key).has_job) {
     OpenJob& job = jobs_.Mutable(key);
     if (job.priced)  // otherwise all dispatches are priced when the host is known
@@ -94,7 +94,7 @@ bool ClaimsStage::PriceOrWait(const Key& key, const wire::Dispatch& dispatch, Op
   return priced;
 }
 
-void ClaimsStage::PriceSending(const wire::Dispatch& dispatch, const wire::ProjectView& view,
+void ClaimsStage::PriceSending(const wire::Dispatch& dispatch, const stage::ProjectView& view,
                                const credit::HostRecord& host, OpenJob& job) {
   const credit::TrickleJob facts{.dispatch = dispatch.facts,
                                  .fpops_est = dispatch.fpops_est,
@@ -111,7 +111,7 @@ void ClaimsStage::PriceSending(const wire::Dispatch& dispatch, const wire::Proje
 // An event has named the host.
 void ClaimsStage::PriceJobOf(ProjectId project, HostId host, std::uint64_t result, const HostState& state,
                              Emitter& out) {
-  const wire::ProjectView& view = projects_.Need(ProjectKey(project.value));
+  const stage::ProjectView& view = projects_.Need(ProjectKey(project.value));
   const Key key{.project = project.value, .id = result, .sub = host.value};
   const OpenJob* unpriced = jobs_.Find(key);
   if (unpriced == nullptr || unpriced->priced) return;  // the job has ended without a result
@@ -163,7 +163,7 @@ void ClaimsStage::WaitForJob(const Key& key, double time, const RecordView& reco
   std::size_t bytes = record.value.size();
   for (const WaitingEvent& one : waiting.events) bytes += one.bytes.size();
   if (waiting.events.size() >= kMaxWaitingTrickles || bytes > kMaxWaitingTrickleBytes)
-    return wire::Refuse(
+    return stage::Refuse(
         record, project, RefusalReason::kOutOfRange,
         std::to_string(waiting.events.size()) + " trickles of this result already wait for its dispatch",
         out);
@@ -182,7 +182,7 @@ void ClaimsStage::OpenEndedJob(const Key& key, const RecordView& record, const w
     }
     const std::vector<SentAs> sent = SendingsOf(jobs_, key, known->replaced, known->dispatch);
     if (const char* problem = WhyNoSending(now, sent))
-      return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, problem, out);
+      return stage::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, problem, out);
     OpenJob& job = jobs_.Mutable(key);
     return KeepDispatch(std::string(record.value), PlaceOf(now, sent), &job.replaced, &job.dispatch);
   }
@@ -197,11 +197,11 @@ void ClaimsStage::OpenEndedJob(const Key& key, const RecordView& record, const w
                          .version = known->version,
                          .peak_flops = known->peak_flops,
                          .sent_time = known->sent_time}))
-    return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, kOtherJob, out);
+    return stage::Refuse(record, project, RefusalReason::kDispatchDiffers, kOtherJob, out);
   OpenJob& job = jobs_.Mutable(key);
   job.name = dispatch.result_name;
   if (!PriceOrWait(key, dispatch, job, out)) job.dispatch = record.value;
-  const wire::ProjectView& view = projects_.Need(ProjectKey(project.value));
+  const stage::ProjectView& view = projects_.Need(ProjectKey(project.value));
   if (const Seen* seen = FindSeen(project, view, dispatch.facts.host, key.id, kSeenCompletion))
     SendHolderToMergeTarget(key, dispatch.facts.host, view.catalogue.FindApp(dispatch.facts.app),
                             RememberedUntil(project, *seen), record.line, out);
@@ -232,7 +232,7 @@ void ClaimsStage::RefuseTrickle(const RecordView& record, ProjectId project, Res
   wire::PartialGrant unpaid = UnpaidTrickleOf(event->head, trickle);
   unpaid.refusal = reason;
   EmitUnpaidTrickle(record, project, result, trickle.host, unpaid, detail, out);
-  wire::Refuse(record, project, reason, std::move(detail), out);
+  stage::Refuse(record, project, reason, std::move(detail), out);
 }
 
 void ClaimsStage::EmitUnpaidTrickle(const RecordView& record, ProjectId project, ResultId result, HostId host,
@@ -256,28 +256,28 @@ void ClaimsStage::EmitUnpaidTrickle(const RecordView& record, ProjectId project,
 void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
   if (!event.ok())
-    return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+    return stage::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
   if (const auto* high_water_mark = std::get_if<wire::Watermark>(&event->body))
     return OnWatermark(kTrickles, *high_water_mark, out);
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
-    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
-  if (auto refusal = wire::FromTheFuture(record, event->head.time, options_.future_limit))
-    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+    return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+  if (auto refusal = stage::FromTheFuture(record, event->head.time, options_.future_limit))
+    return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   const auto* trickle = std::get_if<wire::Trickle>(&event->body);
   if (trickle == nullptr)
-    return wire::Refuse(record, project, RefusalReason::kNotSupported,
-                        "events of this kind are not allowed on this topic", out);
-  const wire::ProjectView* view = projects_.Find(ProjectKey(project.value));
+    return stage::Refuse(record, project, RefusalReason::kNotSupported,
+                         "events of this kind are not allowed on this topic", out);
+  const stage::ProjectView* view = projects_.Find(ProjectKey(project.value));
   if (view == nullptr)  // event time does not advance: the trickle would wait forever
-    return wire::Refuse(record, project, RefusalReason::kUnknownApp, "the project has no apps", out);
+    return stage::Refuse(record, project, RefusalReason::kUnknownApp, "the project has no apps", out);
   std::uint64_t result = trickle->result.value;
   if (result == 0) {
     const Key key = NameKey(project, trickle->result_name, trickle->host);
     const NamedResult* named = names_.Find(key);
     if (named == nullptr) return WaitForJob(key, event->head.time, record, waiting_names_, out);
     if (named->name != trickle->result_name)
-      return wire::Refuse(record, project, RefusalReason::kUnknownResult, trickle->result_name, out);
+      return stage::Refuse(record, project, RefusalReason::kUnknownResult, trickle->result_name, out);
     result = named->result;
   }
   if (ForwardEvent(record, project, ResultId(result), trickle->host, out)) return;
@@ -391,7 +391,7 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
 void ClaimsStage::CloseJob(const Key& key, const Pending& pending, credit::Claim& claim) {
   const OpenJob* job = pending.has_job ? jobs_.Find(key) : nullptr;
   if (job == nullptr || job->ended) return;
-  const wire::ProjectView& view = projects_.Need(ProjectKey(key.project));
+  const stage::ProjectView& view = projects_.Need(ProjectKey(key.project));
   claim.paid = job->paid;
   if (const credit::AppRow* app = view.catalogue.FindApp(AppId(job->app)))
     claim.settlement = app->policy.settlement;
@@ -404,17 +404,17 @@ void ClaimsStage::EndJob(const Key& key, const Pending& pending, double time, st
   const OpenJob* job = pending.has_job ? jobs_.Find(key) : nullptr;
   if (job == nullptr || job->ended) return;
   credit::Claim claim;
-  wire::PaidJob paid{.project = ProjectId(key.project),
-                     .host = HostId(job->host),
-                     .app = AppId(job->app),
-                     .result = ResultId(key.id),
-                     .time = time,
-                     .line = line};
+  stage::PaidJob paid{.project = ProjectId(key.project),
+                      .host = HostId(job->host),
+                      .app = AppId(job->app),
+                      .result = ResultId(key.id),
+                      .time = time,
+                      .line = line};
   CloseJob(key, pending, claim);
   paid.settlement = claim.settlement;
   for (const credit::SettledPartial& part :
        credit::SettlePartials(claim.paid, 0, claim.settlement, time).parts)
-    wire::EmitSettled(paid, part, reason, options_.partitions, out);
+    stage::EmitSettled(paid, part, reason, options_.partitions, out);
 }
 
 void ClaimsStage::LeaveJob(const Key& key, const Pending* pending, const credit::CompletionFacts& back,
@@ -482,8 +482,8 @@ bool ClaimsStage::ExpireTrickles(ProjectId project, Emitter& out) {
          expiry_.Rows(kNamesExpire, waiting_names_, budget_, DueAfterDefaultWindow,
                       [&](const Key&, const WaitingTrickles& waiting) {
                         for (const WaitingEvent& one : waiting.events)
-                          wire::Refuse(one.Record(options_.partition), project, RefusalReason::kUnknownResult,
-                                       kNotSent, out);
+                          stage::Refuse(one.Record(options_.partition), project,
+                                        RefusalReason::kUnknownResult, kNotSent, out);
                         return bytes_of(waiting);
                       });
 }

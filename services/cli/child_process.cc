@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-namespace cobblestone {
+namespace cobblestone::cli {
 
 Result<ChildProcess> ChildProcess::Start(const std::vector<std::string>& command, const std::string& output) {
   std::vector<char*> arguments;
@@ -69,4 +69,4 @@ void ChildProcess::Ended(int status) {
   code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

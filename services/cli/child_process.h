@@ -8,7 +8,7 @@
 
 #include "common/base/status.h"
 
-namespace cobblestone {
+namespace cobblestone::cli {
 
 class ChildProcess {
  public:
@@ -31,4 +31,4 @@ class ChildProcess {
   int code_ = 0;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

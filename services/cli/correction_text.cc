@@ -4,7 +4,7 @@
 
 #include "services/cli/format.h"
 
-namespace cobblestone {
+namespace cobblestone::cli {
 
 using nlohmann::json;
 
@@ -54,4 +54,4 @@ std::string CorrectionsText(const json& answer) {
   return text + "     Total after all corrections: " + Text(answer, "credit") + " Cobblestones.\n";
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

@@ -4,9 +4,9 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-namespace cobblestone {
+namespace cobblestone::cli {
 
 // The last part of `explain`'s text; empty if the result has no correction.
 std::string CorrectionsText(const nlohmann::json& answer);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

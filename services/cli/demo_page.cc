@@ -19,7 +19,11 @@
 #include "services/cli/child_process.h"
 #include "services/traffic/generate.h"
 
-namespace cobblestone {
+namespace cobblestone::cli {
+
+using traffic::GenerateOptions;
+using traffic::Generator;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -171,4 +175,4 @@ Status ShowPage(const settings::RunSettings& settings, double results_per_s, con
   return Status::Ok();
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

@@ -8,7 +8,7 @@
 #include "common/settings/run_settings.h"
 #include "services/cli/stop_signals.h"
 
-namespace cobblestone {
+namespace cobblestone::cli {
 
 // True if a person can see standard output and stop the program: a terminal, and no CI.
 bool SomebodyLooks();
@@ -17,4 +17,4 @@ bool SomebodyLooks();
 // project over HTTP, as any project may, until one of the signals arrives. `results_per_s`: rate of results.
 Status ShowPage(const settings::RunSettings& settings, double results_per_s, const StopSignals& signals);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

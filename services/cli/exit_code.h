@@ -4,7 +4,7 @@
 
 #include "common/base/status.h"
 
-namespace cobblestone {
+namespace cobblestone::cli {
 
 enum ExitCode : int {
   kExitOk = 0,
@@ -34,4 +34,4 @@ inline ExitCode ExitCodeOf(const Status& status) {
   return kExitInternal;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

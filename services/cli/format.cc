@@ -18,7 +18,7 @@
 #include "services/cli/progress.h"
 #include "services/cli/terminal_text.h"
 
-namespace cobblestone {
+namespace cobblestone::cli {
 
 using nlohmann::json;
 
@@ -866,4 +866,4 @@ std::string RefusedText(const json& answer) {
   return text;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

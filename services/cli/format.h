@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-namespace cobblestone {
+namespace cobblestone::cli {
 
 // Engine::questions().Explain(): how each grant of the result was computed, step by step, or what the result waits
 // for.
@@ -28,4 +28,4 @@ std::string NumberText(const nlohmann::json& value);
 // Six decimals; a value that rounds to 0 has no sign.
 std::string FixedText(double value);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

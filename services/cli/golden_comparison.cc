@@ -11,7 +11,10 @@
 #include "common/wire/ledger/grant_codec.h"
 #include "services/boinc/line_file.h"
 
-namespace cobblestone {
+namespace cobblestone::cli {
+
+using embedded::Engine;
+
 namespace {
 
 constexpr std::size_t kMostTold = 10;
@@ -117,4 +120,4 @@ Result<GoldenComparison> CompareWithGolden(Engine& engine, ProjectId project,
   return comparison;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

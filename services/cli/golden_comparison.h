@@ -11,7 +11,7 @@
 #include "common/credit/accounts/account.h"
 #include "services/embedded/engine.h"
 
-namespace cobblestone {
+namespace cobblestone::cli {
 
 // By result: Cobblestones as a double.
 using ExpectedGrants = std::unordered_map<std::uint64_t, double>;
@@ -32,6 +32,7 @@ struct GoldenComparison {
 
 // Compares all grants of the project. Also checks that each was rounded once: to the nearest micro-credit, ties to
 // even.
-Result<GoldenComparison> CompareWithGolden(Engine& engine, ProjectId project, const ExpectedGrants& expected);
+Result<GoldenComparison> CompareWithGolden(embedded::Engine& engine, ProjectId project,
+                                           const ExpectedGrants& expected);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-namespace cobblestone {
+namespace cobblestone::cli {
 namespace {
 
 constexpr auto kBarStep = std::chrono::milliseconds(200);
@@ -91,4 +91,4 @@ void Progress::Finish() {
   shown_ = 0;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

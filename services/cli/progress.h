@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-namespace cobblestone {
+namespace cobblestone::cli {
 
 // State of the work at one moment.
 struct ProgressPoint {
@@ -49,4 +49,4 @@ class Progress {
   std::size_t shown_ = 0;  // length of the visible bar
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

@@ -4,7 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <nlohmann/json.hpp>
 
-namespace cobblestone {
+namespace cobblestone::cli {
 namespace {
 
 spdlog::level::level_enum LevelOf(settings::LogLevel level) {
@@ -64,4 +64,4 @@ std::string RunLog::Message(const std::string& what, const nlohmann::json& value
   return text;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

@@ -12,7 +12,7 @@ namespace spdlog {
 class logger;
 }
 
-namespace cobblestone {
+namespace cobblestone::cli {
 
 // Threads: any.
 class RunLog {
@@ -32,4 +32,4 @@ class RunLog {
   std::shared_ptr<spdlog::logger> logger_;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

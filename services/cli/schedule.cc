@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace cobblestone {
+namespace cobblestone::cli {
 namespace {
 
 std::optional<std::int64_t> NumberOf(std::string_view text) {
@@ -53,4 +53,4 @@ std::int64_t Schedule::Next(std::int64_t now, std::int64_t last) const {
   return today >= now && today != last ? today : today + kDay;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

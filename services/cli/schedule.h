@@ -6,7 +6,7 @@
 
 #include "common/base/status.h"
 
-namespace cobblestone {
+namespace cobblestone::cli {
 
 class Schedule {
  public:
@@ -25,4 +25,4 @@ class Schedule {
   std::int64_t period_ = kDay;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <ctime>
 
-namespace cobblestone {
+namespace cobblestone::cli {
 
 // SIGTERM and SIGINT stay pending until Wait(). Create it before any thread starts.
 class StopSignals {
@@ -35,4 +35,4 @@ class StopSignals {
   sigset_t signals_{};
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 
-namespace cobblestone {
+namespace cobblestone::cli {
 namespace {
 
 struct Character {
@@ -62,4 +62,4 @@ std::string Escaped(std::string_view text, bool lines) {
 std::string TerminalText(std::string_view text) { return Escaped(text, false); }
 std::string TerminalLines(std::string_view text) { return Escaped(text, true); }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

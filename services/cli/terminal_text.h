@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace cobblestone {
+namespace cobblestone::cli {
 
 // The text on one line. Each control character (below 0x20, 0x7f, C1: U+0080 to U+009F), character that changes the
 // direction of text, line or paragraph separator, and invalid UTF-8 byte is written as \xNN for a byte or \u{N}.
@@ -15,4 +15,4 @@ std::string TerminalText(std::string_view text);
 // The same for text of several lines: line feeds stay.
 std::string TerminalLines(std::string_view text);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

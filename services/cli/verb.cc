@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-namespace cobblestone {
+namespace cobblestone::cli {
 
 const Option& Option::Required() const {
   option_->required();
@@ -97,4 +97,4 @@ Verb Verb::Sub(const std::string& name, const std::string& what) {
 
 void Verb::OnParsed(std::function<void()> callback) { app_->callback(std::move(callback)); }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

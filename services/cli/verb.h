@@ -12,7 +12,7 @@ class App;
 class Option;
 }  // namespace CLI
 
-namespace cobblestone {
+namespace cobblestone::cli {
 
 // An option just added; each function changes it and returns it.
 class Option {
@@ -89,4 +89,4 @@ Verb AddVerb(Program& program, const std::string& name, const std::string& what,
   return AddVerb<Options>(program, program.root, name, what, add, run);
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

@@ -2,7 +2,9 @@
 
 #include "services/pipeline/rules_version.h"
 
-namespace cobblestone {
+namespace cobblestone::cli {
+
+using pipeline::kRulesVersion;
 
 std::string VersionText(const std::string& commit) {
   const std::string rules = std::to_string(kRulesVersion);
@@ -10,4 +12,4 @@ std::string VersionText(const std::string& commit) {
          rules + "\nstate version " + rules;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

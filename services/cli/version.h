@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace cobblestone {
+namespace cobblestone::cli {
 
 // The commit that the program was built from, with a + if the tree had other changes; "unknown" outside a clone. Only programs have it:
 // the library `commit` is made of what deploy/install/commit.cmake writes.
@@ -13,4 +13,4 @@ extern const char* const kCommit;
 // state version is the same number (services/pipeline/rules_version.h).
 std::string VersionText(const std::string& commit);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::cli

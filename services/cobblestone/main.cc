@@ -14,6 +14,14 @@
 #include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
+
+using cli::kCommit;
+using cli::kExitInternal;
+using cli::kExitOk;
+using cli::kExitUsage;
+using cli::Program;
+using cli::VersionText;
+
 namespace {
 
 constexpr const char* kAbout =

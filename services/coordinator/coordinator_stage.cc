@@ -115,8 +115,8 @@ bool CoordinatorStage::IsNews(const RecordView& record, const wire::Event& event
   for (const wire::EventStamp& before : stamps->second) {
     if (before.id != stamp.id) continue;
     if (before.hash != stamp.hash)
-      wire::Refuse(record, event.head.project, RefusalReason::kDuplicateWithOtherContents,
-                   "another event of this kind and subject has this id", out);
+      stage::Refuse(record, event.head.project, RefusalReason::kDuplicateWithOtherContents,
+                    "another event of this kind and subject has this id", out);
     return false;
   }
   return true;
@@ -129,14 +129,14 @@ void CoordinatorStage::Remember(const RecordView& record, const wire::Event& eve
 void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
   if (!event.ok())
-    return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+    return stage::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
-    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+    return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   double time = event->head.time;
   if (const auto* tick = std::get_if<wire::Tick>(&event->body)) time = std::max(time, tick->time);
-  if (auto refusal = wire::FromTheFuture(record, time, options_.future_limit))
-    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+  if (auto refusal = stage::FromTheFuture(record, time, options_.future_limit))
+    return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   // Ticks are compared by time only, which never goes back. A barrier that is repeated is another barrier.
   if (std::holds_alternative<wire::Tick>(event->body))
     return OnTick(project, std::get<wire::Tick>(event->body).time, out);
@@ -155,7 +155,7 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
       credit::Catalogue changed;
       if (const ProjectState* known = projects_.Find(ProjectKey(project))) changed = known->catalogue;
       if (auto refusal = wire::ApplyCatalogueEvent(*event, changed))
-        return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+        return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
       ProjectState& state = projects_.Mutable(ProjectKey(project));
       state.passed.resize(options_.partitions);
       state.catalogue = std::move(changed);
@@ -170,7 +170,7 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
     }
     case wire::EventKind::kValidatorRestart: {
       if (projects_.Find(ProjectKey(project)) == nullptr)
-        return wire::Refuse(record, project, RefusalReason::kUnknownApp, "the project has no apps", out);
+        return stage::Refuse(record, project, RefusalReason::kUnknownApp, "the project has no apps", out);
       DropSamples(project);
       ProjectState& state = projects_.Mutable(ProjectKey(project));
       Remember(record, *event, state);
@@ -181,8 +181,8 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
       const auto& opening = std::get<wire::OpeningAppVersion>(event->body);
       const ProjectState* known = projects_.Find(ProjectKey(project));
       if (known == nullptr || known->catalogue.versions.count(opening.app_version) == 0)
-        return wire::Refuse(record, project, RefusalReason::kUnknownAppVersion,
-                            std::to_string(opening.app_version), out);
+        return stage::Refuse(record, project, RefusalReason::kUnknownAppVersion,
+                             std::to_string(opening.app_version), out);
       ProjectState& state = projects_.Mutable(ProjectKey(project));
       Remember(record, *event, state);
       credit::VersionScale& row = state.scales.table.versions[opening.app_version];
@@ -197,8 +197,8 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
       const auto& opening = std::get<wire::OpeningApp>(event->body);
       const ProjectState* known = projects_.Find(ProjectKey(project));
       if (known == nullptr || known->catalogue.apps.count(opening.app.value) == 0)
-        return wire::Refuse(record, project, RefusalReason::kUnknownApp, std::to_string(opening.app.value),
-                            out);
+        return stage::Refuse(record, project, RefusalReason::kUnknownApp, std::to_string(opening.app.value),
+                             out);
       ProjectState& state = projects_.Mutable(ProjectKey(project));
       Remember(record, *event, state);
       credit::AppScale& row = state.scales.table.apps[opening.app.value];
@@ -208,19 +208,19 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
       return PublishEpoch(project, state, out);
     }
     default:
-      return wire::Refuse(record, project, RefusalReason::kNotSupported,
-                          "events of this kind are not allowed on this topic", out);
+      return stage::Refuse(record, project, RefusalReason::kNotSupported,
+                           "events of this kind are not allowed on this topic", out);
   }
 }
 
 void CoordinatorStage::OnProfile(const RecordView& record, const wire::EventHead& head,
                                  wire::ProjectProfile profile, Emitter& out) {
   const wire::EventStamp stamp = wire::StampOf(head, record.value);
-  if (const wire::ProjectProfileRow* before = profiles_.Find(ProjectKey(head.project))) {
+  if (const stage::ProjectProfileRow* before = profiles_.Find(ProjectKey(head.project))) {
     const wire::StampOrder standing = wire::CompareStamps(stamp, before->stamp);
     if (standing == wire::StampOrder::kOtherContents)
-      return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                          "another profile of the project has this id", out);
+      return stage::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                           "another profile of the project has this id", out);
     if (standing != wire::StampOrder::kNewer) return;
   }
   profiles_.Mutable(ProjectKey(head.project)) = {.stamp = stamp, .profile = std::move(profile)};
@@ -236,8 +236,8 @@ void CoordinatorStage::OnName(const RecordView& record, const wire::EventHead& h
   const wire::StampOrder name = wire::CompareStamps(stamp, before.name_stamp);
   const wire::StampOrder url = wire::CompareStamps(stamp, before.url_stamp);
   if (name == wire::StampOrder::kOtherContents || url == wire::StampOrder::kOtherContents)
-    return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                        "another name of the project has this id", out);
+    return stage::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                         "another name of the project has this id", out);
   const bool new_name = !told.name.empty() && name == wire::StampOrder::kNewer;
   const bool new_url = !told.url.empty() && url == wire::StampOrder::kNewer;
   if (!new_name && !new_url) return;

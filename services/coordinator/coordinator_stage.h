@@ -117,7 +117,7 @@ class CoordinatorStage final : public stream::Stage {
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
   stream::Table<ProjectState>& projects() { return projects_; }
-  stream::Table<wire::ProjectProfileRow>& profiles() { return profiles_; }
+  stream::Table<stage::ProjectProfileRow>& profiles() { return profiles_; }
   stream::Table<RelayState>& relay() { return relay_; }
   // Number of watermarks sent so far. Each watermark has a record in every partition of each topic that
   // external producers append to and other stages read.
@@ -147,7 +147,7 @@ class CoordinatorStage final : public stream::Stage {
   stream::Table<PendingSamples> pending_;
   stream::Table<RelayState> relay_;
   stream::Table<AwaitedStages> awaited_;
-  stream::Table<wire::ProjectProfileRow> profiles_;
+  stream::Table<stage::ProjectProfileRow> profiles_;
   stream::Table<ProjectNameRow> names_;
   bool awaits_ = false;                  // derived: the row of `awaited_` is not 0
   std::vector<credit::Sample> samples_;  // reused

@@ -22,7 +22,7 @@ struct ProjectNameRow {
   }
 };
 
-inline constexpr stream::TableSpec<wire::ProjectProfileRow> kProfileTable{.id = 68, .version = 1};
+inline constexpr stream::TableSpec<stage::ProjectProfileRow> kProfileTable{.id = 68, .version = 1};
 inline constexpr stream::TableSpec<ProjectNameRow> kNameTable{.id = 69, .version = 1};
 
 }  // namespace cobblestone::coordinator

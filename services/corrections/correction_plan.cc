@@ -18,7 +18,7 @@
 #include "services/corrections/trickle_spans.h"
 #include "services/view/json.h"
 
-namespace cobblestone {
+namespace cobblestone::corrections {
 
 using nlohmann::json;
 
@@ -85,7 +85,7 @@ bool CorrectionReader::TakeControl(std::string_view record) {
   wire::ControlView control;
   if (!wire::DecodeControl(record, &control)) return false;
   if (control.kind != wire::ControlKind::kEvent || control.head.project != request_.project) return true;
-  return wire::ApplyControl(control, view_).ok();
+  return stage::ApplyControl(control, view_).ok();
 }
 
 bool CorrectionReader::IsRequested(const wire::GrantHead& head, const wire::Grant& whole) const {
@@ -888,4 +888,4 @@ json CorrectionPlanJson(const CorrectionPlan& plan) {
           {"unchanged", plan.unchanged}};
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::corrections

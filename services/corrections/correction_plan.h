@@ -22,7 +22,7 @@
 #include "services/corrections/correction_worth.h"
 #include "services/stage/project_view.h"
 
-namespace cobblestone {
+namespace cobblestone::corrections {
 
 // What a correction is of.
 enum class TargetKind : std::uint8_t { kNone = 0, kResult, kHost, kWorkunit, kAppVersion };
@@ -75,7 +75,7 @@ struct CorrectionPlan {
 class CorrectionReader {
  public:
   // `view`: of the project; must outlive the reader. Null: TakeControl builds the view.
-  explicit CorrectionReader(CorrectionRequest request, const wire::ProjectView* view = nullptr)
+  explicit CorrectionReader(CorrectionRequest request, const stage::ProjectView* view = nullptr)
       : request_(std::move(request)), known_view_(view) {}
 
   // All Take functions and Select return false if the record does not decode.
@@ -140,7 +140,7 @@ class CorrectionReader {
                                        std::size_t at) const;
   [[nodiscard]] std::string WrongRunningPrice(const LedgerResult& result, const ResultOwner& owner,
                                               std::size_t at) const;
-  [[nodiscard]] const wire::ProjectView& view() const {
+  [[nodiscard]] const stage::ProjectView& view() const {
     return known_view_ != nullptr ? *known_view_ : view_;
   }
 
@@ -150,8 +150,8 @@ class CorrectionReader {
   };
 
   const CorrectionRequest request_;
-  const wire::ProjectView* const known_view_;
-  wire::ProjectView view_;
+  const stage::ProjectView* const known_view_;
+  stage::ProjectView view_;
   std::map<HostId, Merge> merges_;
   std::set<std::pair<HostId, UserId>> owned_;  // owners of hosts, as the ledger shows them
   std::set<std::uint64_t> asked_;              // results
@@ -167,4 +167,4 @@ class CorrectionReader {
 // ["hosts_joined"], ["problems"], and the counts ["results"] and ["unchanged"].
 nlohmann::json CorrectionPlanJson(const CorrectionPlan& plan);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::corrections

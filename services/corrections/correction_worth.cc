@@ -9,7 +9,7 @@
 #include "common/credit/policies/worth_if_valid.h"
 #include "services/corrections/trickle_spans.h"
 
-namespace cobblestone {
+namespace cobblestone::corrections {
 
 namespace {
 
@@ -18,7 +18,7 @@ using credit::MicroTotal;
 
 // The job's grant under the version; none: `problem` contains the reason.
 std::optional<MicroCredit> RepriceGrant(const LedgerResult& result, const ReplicaGrants& replicas,
-                                        const wire::ProjectView& view, std::uint32_t version,
+                                        const stage::ProjectView& view, std::uint32_t version,
                                         std::string* problem) {
   const wire::Grant* grant = &*result.final;
   if ((grant->head.flags & credit::kGrantLate) != 0) {
@@ -308,7 +308,7 @@ std::vector<MicroTotal> Spread(const std::vector<TeamShare>& shares, MicroTotal 
 }
 
 RepricedCredit RepriceResult(const LedgerResult& result, const ReplicaGrants& replicas,
-                             const wire::ProjectView& view, std::uint32_t version) {
+                             const stage::ProjectView& view, std::uint32_t version) {
   RepricedCredit repriced;
   const auto cannot = [](std::string why) { return RepricedCredit{.problem = std::move(why)}; };
   std::map<ResultOwner, Granted> granted;
@@ -394,4 +394,4 @@ RepricedCredit RepriceResult(const LedgerResult& result, const ReplicaGrants& re
   return repriced;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::corrections

@@ -17,7 +17,7 @@
 #include "common/wire/ledger/grant_codec.h"
 #include "services/stage/project_view.h"
 
-namespace cobblestone {
+namespace cobblestone::corrections {
 
 struct ResultOwner {
   HostId host;
@@ -176,6 +176,6 @@ struct RepricedCredit {
 };
 // The credit under `version`, which must exist in `view`.
 RepricedCredit RepriceResult(const LedgerResult& result, const ReplicaGrants& replicas,
-                             const wire::ProjectView& view, std::uint32_t version);
+                             const stage::ProjectView& view, std::uint32_t version);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::corrections

@@ -5,7 +5,10 @@
 #include "common/wire/control/topics.h"
 #include "services/ledger/ledger_records.h"
 
-namespace cobblestone {
+namespace cobblestone::corrections {
+
+using ledger::ForEachRecordOf;
+using ledger::IndexedLogOf;
 
 Result<CorrectionPlan> PlanCorrections(const CorrectionRequest& request, const IndexedLogOf& log_of,
                                        const std::vector<std::uint64_t>& grants,
@@ -54,4 +57,4 @@ Result<CorrectionPlan> PlanCorrections(const CorrectionRequest& request, const I
   return reader.Plan();
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::corrections

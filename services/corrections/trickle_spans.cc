@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-namespace cobblestone {
+namespace cobblestone::corrections {
 
 namespace {
 
@@ -150,7 +150,7 @@ TrickleSpans RepriceSpans(const LedgerResult& result, const credit::PolicyVersio
   return repriced;
 }
 
-RepricedRunning RepriceRunning(const LedgerResult& result, const wire::ProjectView& view,
+RepricedRunning RepriceRunning(const LedgerResult& result, const stage::ProjectView& view,
                                std::uint32_t version) {
   RepricedRunning repriced;
   const auto cannot = [](std::string why) { return RepricedRunning{.problem = std::move(why)}; };
@@ -190,4 +190,4 @@ RepricedRunning RepriceRunning(const LedgerResult& result, const wire::ProjectVi
   return repriced;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::corrections

@@ -8,7 +8,7 @@
 
 #include "services/corrections/correction_worth.h"
 
-namespace cobblestone {
+namespace cobblestone::corrections {
 
 struct TrickleSpan {
   ResultOwner owner;
@@ -49,7 +49,7 @@ struct RepricedRunning {
   std::string problem;
 };
 // The shares under `version`. A version that `view` does not contain is a problem in the result.
-RepricedRunning RepriceRunning(const LedgerResult& result, const wire::ProjectView& view,
+RepricedRunning RepriceRunning(const LedgerResult& result, const stage::ProjectView& view,
                                std::uint32_t version);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::corrections

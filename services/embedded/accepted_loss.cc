@@ -8,7 +8,7 @@
 #include "common/stream/runtime/slot.h"
 #include "common/wire/control/topics.h"
 
-namespace cobblestone {
+namespace cobblestone::embedded {
 namespace {
 
 namespace fs = std::filesystem;
@@ -62,4 +62,4 @@ Result<std::uint64_t> PutAsideWhatIsNewerThan(const stream::embedded::Log& log,
   return moved;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::embedded

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "common/stream/embedded/log.h"
 
-namespace cobblestone {
+namespace cobblestone::embedded {
 
 // Moves every state and copy that has executed more commits than the log holds to `data_directory`/lost, before a
 // runner opens them; `tell` receives a line for each. Unreadable states are left to the runner. Safe to interrupt and
@@ -18,4 +18,4 @@ Result<std::uint64_t> PutAsideWhatIsNewerThan(const stream::embedded::Log& log,
                                               const std::string& data_directory, std::uint32_t slots,
                                               const std::function<void(const std::string&)>& tell);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::embedded

@@ -11,7 +11,12 @@
 #include "services/embedded/engine.h"
 #include "services/view/slot_rows.h"
 
-namespace cobblestone {
+namespace cobblestone::embedded {
+
+using audit::AuditedPipeline;
+using audit::AuditedState;
+using audit::AuditLedger;
+
 namespace {
 
 class AuditedEngine final : public AuditedPipeline {
@@ -62,4 +67,4 @@ Result<nlohmann::json> Engine::Audit(
   return std::move(report->answer);
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::embedded

@@ -21,8 +21,25 @@
 #include "services/pipeline/event_time.h"
 #include "services/pipeline/ticker.h"
 
-namespace cobblestone {
+namespace cobblestone::embedded {
 
+using audit::AuditOutcome;
+using ledger::IndexedLogOf;
+using ledger::LedgerIndex;
+using ledger::MakeLedger;
+using pipeline::EncodeTick;
+using pipeline::MakeSlot;
+using pipeline::PeekLine;
+using pipeline::PeekTime;
+using pipeline::PeriodEndsBefore;
+using pipeline::PeriodKind;
+using pipeline::PeriodKindOf;
+using pipeline::PipelineSlot;
+using pipeline::SlotCount;
+using pipeline::StageSet;
+using pipeline::StandsAlone;
+using pipeline::Ticker;
+using pipeline::TickerOptions;
 using stream::embedded::LogUnit;
 
 namespace {
@@ -608,4 +625,4 @@ Status Engine::ForEachRecord(stream::TopicPartition where,
   return ReadRecords(*log_, where, std::max(from, log_->Begin(where)), log_->DurableEnd(where), visit);
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::embedded

@@ -31,12 +31,20 @@
 #include "services/pipeline/pipeline.h"
 #include "services/view/questions.h"
 
-namespace cobblestone {
-
-class LedgerIndex;
-class Ticker;
+namespace cobblestone::corrections {
 struct CorrectionRequest;
+}  // namespace cobblestone::corrections
+
+namespace cobblestone::ledger {
+class LedgerIndex;
 struct LedgerPlaces;
+}  // namespace cobblestone::ledger
+
+namespace cobblestone::pipeline {
+class Ticker;
+}  // namespace cobblestone::pipeline
+
+namespace cobblestone::embedded {
 
 // Position of a source (a file or a client, by name).
 struct ProducerState {
@@ -58,9 +66,9 @@ std::pair<std::string, std::string> OwnerRow(const std::string& source, const st
 // Lines 0 if the source was never used.
 ProducerState ReadProducer(const stream::embedded::Log& log, const std::string& source);
 // Rows that mark a log as one of `order: lockstep` and store the kind of events in the current period.
-std::vector<std::pair<std::string, std::string>> LockstepRows(PeriodKind period_kind);
+std::vector<std::pair<std::string, std::string>> LockstepRows(pipeline::PeriodKind period_kind);
 // kNothing in a log with another order.
-PeriodKind LastPeriodKind(const stream::embedded::Log& log);
+pipeline::PeriodKind LastPeriodKind(const stream::embedded::Log& log);
 
 // Hash chain that identifies the lines of a source that is sent again: hash' = H(hash, bytes of the line).
 stream::Hash128 ChainLine(const stream::Hash128& before, std::string_view line);
@@ -98,7 +106,7 @@ struct AppendBlock {
 // barrier. Sources generate their ticks. A last block without lines ends the period, which makes the results of
 // earlier blocks visible (services/pipeline/periods.h). Returns the kind of events in the block;
 // kInvalidArgument: the reason why the block is invalid.
-Result<PeriodKind> PeriodKindOf(const AppendBlock& block, const settings::RunSettings& settings);
+Result<pipeline::PeriodKind> PeriodKindOf(const AppendBlock& block, const settings::RunSettings& settings);
 
 struct AppendOutcome {
   ProducerState producer;
@@ -183,12 +191,12 @@ class Engine {
   // Ledger sums of each account up to these places (ledger_sums.h): {"file"}, which is kept and continued by
   // the next call. `from_start`: starts from the first record.
   Result<nlohmann::json> SumLedger(
-      const LedgerPlaces& to, bool from_start,
+      const ledger::LedgerPlaces& to, bool from_start,
       const std::function<void(std::uint64_t done, std::uint64_t all)>& progress);
   // Effects of a reversal or repricing (correction_plan.h). Changes nothing, except that `order: lockstep`
   // ends the period.
   Result<nlohmann::json> Corrections(
-      const CorrectionRequest& request,
+      const corrections::CorrectionRequest& request,
       const std::function<void(std::uint64_t done, std::uint64_t all)>& progress);
   Result<nlohmann::json> RefusedResubmit(std::uint64_t offset);
   // Slots: lag, sequence, hash, state, checkpoints; counters of the log.
@@ -202,7 +210,7 @@ class Engine {
   Result<nlohmann::json> Audit(const std::function<void(std::uint64_t done, std::uint64_t all)>& progress,
                                std::uint32_t since_days = 0);
   // Of the last audit; stored in the data directory. None: no audit has run, or its outcome is unknown.
-  [[nodiscard]] std::optional<AuditOutcome> last_audit() const;
+  [[nodiscard]] std::optional<audit::AuditOutcome> last_audit() const;
 
   // Output of the slots since Open (EngineOptions::watched), and the scales in force.
   [[nodiscard]] metrics::LedgerCounts ledger_counts() const;
@@ -212,7 +220,7 @@ class Engine {
   Status ForEachRecord(stream::TopicPartition where,
                        const std::function<bool(std::uint64_t offset, std::string_view record)>& visit,
                        std::uint64_t from = 0);
-  [[nodiscard]] const PipelineOptions& pipeline() const { return pipeline_; }
+  [[nodiscard]] const pipeline::PipelineOptions& pipeline() const { return pipeline_; }
   [[nodiscard]] const settings::RunSettings& settings() const { return settings_; }
   [[nodiscard]] stream::embedded::Log& log() { return *log_; }
   [[nodiscard]] stream::embedded::Runner& runner() { return *runner_; }
@@ -225,25 +233,25 @@ class Engine {
   Status DrainFor(bool barrier);
   std::uint64_t AppendDrained(stream::embedded::LogUnit unit, bool barrier);
   // `order: lockstep`: drains all, and ends the period if the period ends before `next`.
-  Status EndPeriodBefore(PeriodKind next, bool asked);
+  Status EndPeriodBefore(pipeline::PeriodKind next, bool asked);
   // Drains everything before the barrier, then the barrier. Returns the number of records that moved between
   // partitions since the previous barrier.
   Result<std::uint64_t> PassBarrier(bool ends_period);
-  void SetPeriodKind(PeriodKind period_kind, stream::embedded::LogUnit& unit);
+  void SetPeriodKind(pipeline::PeriodKind period_kind, stream::embedded::LogUnit& unit);
 
   [[nodiscard]] view::QuestionsOptions AskedHow() const;
   void LookAtClockEverySecond();
   void StopTicking();
   void SeedScales();
-  void RememberAudit(const AuditOutcome& outcome);
+  void RememberAudit(const audit::AuditOutcome& outcome);
 
   settings::RunSettings settings_;
-  PipelineOptions pipeline_;
+  pipeline::PipelineOptions pipeline_;
   std::unique_ptr<stream::embedded::Log> log_;
-  std::vector<StageSet> stages_;
+  std::vector<pipeline::StageSet> stages_;
   std::vector<std::unique_ptr<metrics::LedgerWatch>> watches_;  // by slot; empty: not watched
   std::unique_ptr<stream::embedded::Runner> runner_;
-  std::unique_ptr<LedgerIndex> index_;  // ledger index, by result
+  std::unique_ptr<ledger::LedgerIndex> index_;  // ledger index, by result
   std::unique_ptr<view::State> live_state_;
   std::unique_ptr<view::State> stored_state_;
   std::unique_ptr<view::Ledger> ledger_;
@@ -255,16 +263,16 @@ class Engine {
   // mutex until the block has been processed.
   FairMutex append_mutex_;
   bool started_ = false;
-  std::unique_ptr<Ticker> ticker_;  // guarded by append_mutex_
+  std::unique_ptr<pipeline::Ticker> ticker_;  // guarded by append_mutex_
   // The last block had a barrier, in this run or in a previous run that may have died while draining. Guarded
   // by append_mutex_.
   bool after_barrier_ = false;
   // Kind of events in the current period (`order: lockstep`). Guarded by append_mutex_.
-  PeriodKind period_kind_ = PeriodKind::kNothing;
+  pipeline::PeriodKind period_kind_ = pipeline::PeriodKind::kNothing;
   std::thread tick_thread_;  // `ticks: wall`
   std::mutex tick_mutex_;
   std::condition_variable tick_wake_;
   bool tick_stopping_ = false;  // guarded by tick_mutex_
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::embedded

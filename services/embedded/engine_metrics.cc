@@ -10,7 +10,7 @@
 #include "services/metrics/process.h"
 #include "services/metrics/task_families.h"
 
-namespace cobblestone {
+namespace cobblestone::embedded {
 namespace {
 
 using metrics::Families;
@@ -182,4 +182,4 @@ metrics::Health EngineMetrics::health() const {
   return {};
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::embedded

@@ -14,7 +14,7 @@
 #include "services/metrics/families.h"
 #include "services/metrics/health.h"
 
-namespace cobblestone {
+namespace cobblestone::embedded {
 
 class EngineMetrics {
  public:
@@ -39,4 +39,4 @@ class EngineMetrics {
   std::map<std::pair<ProjectId, wire::RefusalReason>, std::uint64_t> refused_;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::embedded

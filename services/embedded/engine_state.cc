@@ -10,7 +10,13 @@
 #include "services/ledger/stored_rows.h"
 #include "services/view/slot_rows.h"
 
-namespace cobblestone {
+namespace cobblestone::embedded {
+
+using ledger::MakeStoredRows;
+using pipeline::InputsOfSlot;
+using pipeline::PipelineOptions;
+using pipeline::SlotCount;
+
 namespace {
 
 using stream::Key;
@@ -153,4 +159,4 @@ std::unique_ptr<view::State> MakeStoredState(const stream::embedded::Runner& run
   return std::make_unique<StoredState>(runner, pipeline);
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::embedded

@@ -18,9 +18,18 @@
 #include "services/ledger/ledger_sums.h"
 #include "services/view/json.h"
 
-namespace cobblestone {
+namespace cobblestone::embedded {
 
+using corrections::CorrectionPlanJson;
+using corrections::CorrectionRequest;
+using corrections::PlanCorrections;
+using ledger::KeepLedgerSums;
+using ledger::LedgerPlaces;
 using nlohmann::json;
+using pipeline::PeriodKind;
+using pipeline::PeriodKindOf;
+using pipeline::SlotCount;
+using pipeline::StandsAlone;
 
 view::QuestionsOptions Engine::AskedHow() const {
   view::QuestionsOptions options{.clock = options_.clock, .names = {}};
@@ -196,4 +205,4 @@ json Engine::Tasks() {
             {"disk_bytes", log_->disk_bytes()}}}};
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::embedded

@@ -16,7 +16,7 @@
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/json_lines.h"
 
-namespace cobblestone {
+namespace cobblestone::events {
 namespace event_file {
 
 constexpr std::size_t kChunk = 256u << 10;
@@ -722,4 +722,4 @@ Status EventWriter::Write(std::string_view envelope) {
 
 Status EventWriter::Close() { return output_->Close(); }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::events

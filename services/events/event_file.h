@@ -20,7 +20,7 @@
 #include "services/boinc/golden_format.h"
 #include "services/events/event_stream.h"
 
-namespace cobblestone {
+namespace cobblestone::events {
 
 // A longer line or record cannot be an event. 1 MiB.
 inline constexpr std::size_t kMaxEventBytes = 1u << 20;
@@ -107,4 +107,4 @@ class EventWriter {
   std::string line_;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::events

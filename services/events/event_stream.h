@@ -9,7 +9,7 @@
 
 #include "common/base/status.h"
 
-namespace cobblestone {
+namespace cobblestone::events {
 
 // kRows: from rows of a project's database (adoption.h). kTrickles: from stored trickle messages (trickle_file.h).
 enum class EventFormat : std::uint8_t { kGolden, kJsonLines, kDelimited, kRows, kTrickles };
@@ -51,4 +51,4 @@ class EventStream {
   [[nodiscard]] virtual std::uint64_t bytes_total() const = 0;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::events

@@ -9,7 +9,7 @@
 #include "common/wire/events/event_codec.h"
 #include "services/boinc/trickle_rows.h"
 
-namespace cobblestone {
+namespace cobblestone::events {
 namespace {
 
 // The row in the format of message bodies, so that a refused one can be corrected and sent again.
@@ -100,4 +100,4 @@ Status TrickleFile::ForEach(const std::function<Status(const EventItem&)>& take)
       });
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::events

@@ -23,7 +23,7 @@
 #include "services/boinc/trickle_event.h"
 #include "services/events/event_stream.h"
 
-namespace cobblestone {
+namespace cobblestone::events {
 
 // Formats of the varieties. Without a file of formats, each variety has the default names of trickle_event.h.
 class TrickleFormats {
@@ -75,4 +75,4 @@ class TrickleFile final : public EventStream {
   std::atomic<std::uint64_t> bytes_read_{0};  // read by other threads
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::events

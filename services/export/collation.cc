@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 namespace {
 
 constexpr std::string_view kWord = "deleted";
@@ -108,4 +108,4 @@ bool BeginsWithDeleted(std::string_view text) {
   return true;
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -7,7 +7,7 @@
 
 #include <string_view>
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 // text = 'deleted': characters without weight (controls, combining marks) and trailing spaces are ignored.
 bool EqualsDeleted(std::string_view text);
@@ -16,4 +16,4 @@ bool EqualsDeleted(std::string_view text);
 // mismatch.
 bool BeginsWithDeleted(std::string_view text);
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -7,7 +7,7 @@
 #include "services/export/entities_index.h"
 #include "services/export/entities_rows.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 namespace {
 
 template <class Index>
@@ -176,4 +176,4 @@ std::uint32_t EntitiesFile::ConsentCopies(std::int64_t user) {
   return found != consent_.end() && found->user == user ? found->copies : 0;
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

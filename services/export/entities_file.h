@@ -18,7 +18,7 @@
 #include "services/export/json_scan.h"
 #include "services/export/source.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 struct EntitiesOptions {
   // Overrides the file's consent_types.
@@ -113,4 +113,4 @@ class EntitiesFile final : public Source {
   std::vector<ConsentGiven> consent_;                           // users with rows of consent
 };
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

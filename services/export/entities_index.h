@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 struct Place {
   std::uint64_t offset = 0;  // below 2^36
@@ -21,4 +21,4 @@ inline Place UnpackPlace(std::uint64_t packed) {
   return {.offset = packed >> 28U, .length = (packed >> 1U) & ((1U << 27U) - 1), .flag = (packed & 1U) != 0};
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -9,7 +9,7 @@
 #include "services/export/entities_index.h"
 #include "services/export/entities_rows.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 namespace {
 
 constexpr std::string_view kConsentName = "STATSEXPORT";
@@ -69,9 +69,9 @@ class EntitiesFile::Loader {
  private:
   Status TakePiece(const JsonPiece& piece) {
     piece_ = &piece;
-    if (options_.progress && piece.offset >= told_ + kProgressStep) {
-      told_ = piece.offset;
-      options_.progress(told_, entities_.file_.size());
+    if (options_.progress && piece.offset >= reported_ + kProgressStep) {
+      reported_ = piece.offset;
+      options_.progress(reported_, entities_.file_.size());
     }
     const std::string_view section = piece.section;
     if (section == "config") return Status::Ok();
@@ -202,7 +202,7 @@ class EntitiesFile::Loader {
   EntitiesFile& entities_;
   const EntitiesOptions& options_;
   const JsonPiece* piece_ = nullptr;
-  std::uint64_t told_ = 0;
+  std::uint64_t reported_ = 0;
   std::vector<ConsentRow> consents_;
   std::set<std::int64_t> consent_types_;
   bool consent_enabled_ = false;
@@ -217,4 +217,4 @@ Result<std::unique_ptr<EntitiesFile>> EntitiesFile::Open(const std::string& path
   return entities;
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

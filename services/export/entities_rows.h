@@ -7,7 +7,7 @@
 #include "services/export/json_row.h"
 #include "services/export/rows.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 inline constexpr std::array<Column<User>, 14> kUserColumns = {{{"id", &User::id},
                                                                {"name", &User::name},
@@ -133,4 +133,4 @@ struct Holder {
   std::int64_t id = 0;
 };
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

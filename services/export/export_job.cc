@@ -7,7 +7,7 @@
 #include "services/export/files/publish.h"
 #include "services/export/files/read_back.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 Result<ExportOutcome> RunExport(Source& source, const Spec& spec, const ExportJob& job) {
   const auto warn = [&](const std::string& what) {
@@ -76,4 +76,4 @@ Result<ReadBackOutcome> ReadBack(const std::vector<std::string>& directories,
   return outcome;
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

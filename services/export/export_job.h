@@ -13,7 +13,7 @@
 #include "services/export/source.h"
 #include "services/export/spec.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 struct ExportJob {
   Settings settings;
@@ -51,4 +51,4 @@ struct ReadBackOutcome {
 Result<ReadBackOutcome> ReadBack(const std::vector<std::string>& directories,
                                  const std::function<void(const std::string& what)>& progress);
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

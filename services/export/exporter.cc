@@ -7,7 +7,7 @@
 #include "services/export/strict_xml.h"
 #include "services/export/text.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 namespace {
 
 constexpr int kMostWarnings = 20;
@@ -387,4 +387,4 @@ Result<Manifest> WriteExport(Source& source, const Spec& spec, const ExportOptio
   return Exporter(source, spec, options).Write();
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

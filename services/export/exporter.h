@@ -13,7 +13,7 @@
 #include "services/export/source.h"
 #include "services/export/spec.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 struct ExportOptions {
   Settings settings;
@@ -37,4 +37,4 @@ struct ExportOptions {
 // Memory: 16 bytes per exported row of a table sorted by credit, and 48 bytes per record if `known` is given.
 Result<Manifest> WriteExport(Source& source, const Spec& spec, const ExportOptions& options);
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

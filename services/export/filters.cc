@@ -2,7 +2,7 @@
 
 #include "services/export/collation.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 bool IsHidden(const User& user) { return !user.authenticator || BeginsWithDeleted(*user.authenticator); }
 
@@ -14,4 +14,4 @@ bool IsShown(const Team& team) { return team.total_credit > 0; }
 
 bool IsShown(const Host& host) { return host.total_credit > 0 && host.userid != 0 && !IsHidden(host); }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -4,7 +4,7 @@
 
 #include "services/export/rows.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 // Deleted, whatever the credit: an authenticator that begins with `deleted`, or a domain name equal to
 // `deleted`; NULL counts as deleted.
@@ -17,4 +17,4 @@ bool IsShown(const Team& team);
 // Has credit and an owner id (of any user), and is not hidden.
 bool IsShown(const Host& host);
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <variant>
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 template <class Row>
 struct Column {
@@ -176,4 +176,4 @@ std::string ReadJsonRow(std::string_view text, const std::array<Column<Row>, N>&
   return reader.Finish(nlohmann::json::sax_parse(text.begin(), text.end(), &reader));
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

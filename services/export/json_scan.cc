@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 namespace {
 
 // Adjacent rows are read with one call; a single row costs a page, not a window.
@@ -229,4 +229,4 @@ Status ScanJson(RandomFile& file, const std::function<Status(const JsonPiece&)>&
   return Scanner(file, take).Scan();
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

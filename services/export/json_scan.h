@@ -9,7 +9,7 @@
 
 #include "common/base/status.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 // A file with random access; keeps one window of the file in memory.
 class RandomFile {
@@ -53,4 +53,4 @@ struct JsonPiece {
 constexpr std::uint64_t kLargestRow = 64U << 20U;
 Status ScanJson(RandomFile& file, const std::function<Status(const JsonPiece&)>& take);
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

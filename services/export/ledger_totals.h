@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 __extension__ using MicroSum = __int128;  // 10^-6 Cobblestones
 
@@ -49,4 +49,4 @@ struct LedgerTotals {
   KindTotals hosts;
 };
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

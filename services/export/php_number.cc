@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 namespace {
 
 constexpr int kDigits = 14;
@@ -55,4 +55,4 @@ std::string PhpNumber::Text() const {
   return sign + digits.substr(0, whole) + "." + digits.substr(whole);
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 class PhpNumber {
  public:
@@ -25,4 +25,4 @@ class PhpNumber {
   double number_ = 0;
 };
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -7,7 +7,7 @@
 #include "services/export/strict_xml.h"
 #include "services/export/text.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 namespace {
 
 // Writes elements, each on its own line, all with the same indent.
@@ -209,4 +209,4 @@ void AppendWork(const std::string& table, std::int64_t id, const std::vector<App
   *out += "</" + table + ">\n";
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

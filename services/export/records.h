@@ -7,7 +7,7 @@
 #include "services/export/rows.h"
 #include "services/export/settings.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 // The cross-project id by which sites identify a user: the MD5 of the internal cross-project id and the
 // address, or the id that the source supplies instead.
@@ -37,4 +37,4 @@ void AppendBadgeHeld(const BadgeHeld& badge, const std::string& table, std::stri
 void AppendWork(const std::string& table, std::int64_t id, const std::vector<AppCredit>& credit,
                 const std::vector<Subproject>& subprojects, const Settings& settings, std::string* out);
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -9,7 +9,7 @@
 
 #include "services/export/ledger_totals.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 struct User {
   std::int64_t id = 0;
@@ -144,4 +144,4 @@ struct Catalogue {
   bool consent_wanted = false;
 };
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -1,6 +1,6 @@
 #include "services/export/settings.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 Result<Settings> ParseSettings(const std::vector<std::string>& assignments) {
   Settings settings;
@@ -29,4 +29,4 @@ Result<Settings> ParseSettings(const std::vector<std::string>& assignments) {
   return settings;
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

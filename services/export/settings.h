@@ -7,7 +7,7 @@
 
 #include "common/base/status.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 struct Settings {
   // Absent means on, as upstream.
@@ -23,4 +23,4 @@ struct Settings {
 // From texts like user_country=1. InvalidArgument names the text and the valid settings.
 Result<Settings> ParseSettings(const std::vector<std::string>& assignments);
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -11,7 +11,7 @@
 #include "common/base/status.h"
 #include "services/export/rows.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 template <class Row>
 using Take = std::function<Status(const Row&)>;
@@ -69,4 +69,4 @@ class Source {
   virtual std::uint32_t ConsentCopies(std::int64_t user) = 0;
 };
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

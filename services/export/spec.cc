@@ -13,7 +13,7 @@
 #include <sstream>
 #include <utility>
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, Table>, 5> kTables = {
@@ -252,4 +252,4 @@ std::string_view EndingOf(Compression compression) {
   return "";
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -9,7 +9,7 @@
 
 #include "common/base/status.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 enum class Table { kUser, kTeam, kHost, kUserDeleted, kHostDeleted };
 enum class Sort { kNone, kId, kTotalCredit, kExpavgCredit };
@@ -49,4 +49,4 @@ std::string_view NameOf(Table table);
 // "", ".gz", ".zip"
 std::string_view EndingOf(Compression compression);
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

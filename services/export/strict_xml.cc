@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 namespace {
 
 // Length in bytes of the first character, if XML 1.0 allows it (production Char); else 0.
@@ -87,4 +87,4 @@ void AppendAttribute(std::string_view text, bool strict, std::string* out) {
   }
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

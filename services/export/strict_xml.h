@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 void AppendRaw(std::string_view text, bool strict, std::string* out);
 // Writes <![CDATA[ ]]> around the text.
@@ -14,4 +14,4 @@ void AppendCdata(std::string_view text, bool strict, std::string* out);
 // For the value of an attribute, inside the quotes.
 void AppendAttribute(std::string_view text, bool strict, std::string* out);
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -8,7 +8,7 @@
 
 #include "common/base/check.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 namespace {
 
 // The longest double has 309 digits before the point.
@@ -81,4 +81,4 @@ std::string Md5Hex(std::string_view a, std::string_view b) {
   return hex;
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 constexpr std::size_t kColumnBytes = 255;   // all text columns except
 constexpr std::size_t kBlobBytes = 65'535;  // misc and description
@@ -31,4 +31,4 @@ void AppendId(std::int64_t value, std::string* out);
 // 32 lower-case hexadecimal digits of the MD5 of a, then b.
 std::string Md5Hex(std::string_view a, std::string_view b);
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 Workers::Workers(int threads) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
@@ -60,4 +60,4 @@ void Workers::Run() {
   }
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

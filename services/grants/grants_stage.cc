@@ -48,12 +48,12 @@ constexpr const char* kBadClaim = "a claim in the row cannot be decoded";
 constexpr const char* kBadTrickle = "a late trickle in the row cannot be decoded";
 Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
 
-bool IsOver(const Decided& one, const wire::ProjectView& view) {
+bool IsOver(const Decided& one, const stage::ProjectView& view) {
   return one.day < DayOf(view.HorizonOf(AppId(one.app)).workunits);
 }
 
 // The last day on which it is remembered, if no window grows.
-std::int32_t LastDay(const Decided& one, const wire::ProjectView& view) {
+std::int32_t LastDay(const Decided& one, const stage::ProjectView& view) {
   return DayOf((one.day + 1) * credit::kSecondsPerDay + 2 * view.HorizonOf(AppId(one.app)).longest_window);
 }
 
@@ -102,7 +102,7 @@ RecordView RecordOf(const LateClaim& late, std::uint32_t partition) {
           .value = late.bytes};
 }
 
-wire::PaidJob PaidJobOf(const credit::Claim& claim, double time, std::uint64_t line) {
+stage::PaidJob PaidJobOf(const credit::Claim& claim, double time, std::uint64_t line) {
   return {.project = claim.project,
           .host = claim.host,
           .app = claim.app,
@@ -151,7 +151,7 @@ std::vector<stream::TableBase*> GrantsStage::tables() {
 }
 
 Status GrantsStage::Opened() {
-  projects_.ForEach([this](const Key& key, const wire::ProjectView& view) {
+  projects_.ForEach([this](const Key& key, const stage::ProjectView& view) {
     calendar_.SetToday(key.project, DayOf(view.time));
   });
   watermarks_.Opened();
@@ -237,8 +237,8 @@ void GrantsStage::OnControl(const RecordView& record, Emitter& out) {
     return out.Fail(std::move(s));
   if (is_watermark) return PassWatermarks(out);
   const ProjectId project = control.head.project;
-  wire::ProjectView& view = projects_.Mutable(ProjectKey(project));
-  if (Status s = wire::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
+  stage::ProjectView& view = projects_.Mutable(ProjectKey(project));
+  if (Status s = stage::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
   if (control.kind != wire::ControlKind::kEvent) return;
   const auto event = wire::ParseEvent(control.body);
   if (!event.ok() || !std::holds_alternative<wire::AppChange>(event->body)) return;
@@ -259,9 +259,9 @@ void GrantsStage::OnPassed(const RecordView& record, Emitter& out) {
 void GrantsStage::PassWatermarks(Emitter& out) {
   while (const auto watermark = watermarks_.Begin()) {
     ProcessBuffered(out);
-    const auto projects = wire::MovedBy(*watermark, projects_);
+    const auto projects = stage::MovedBy(*watermark, projects_);
     for (const std::uint32_t project : projects) {
-      wire::MoveTime(watermark->time, projects_.Mutable(ProjectKey(ProjectId(project))));
+      stage::MoveTime(watermark->time, projects_.Mutable(ProjectKey(ProjectId(project))));
       if (!Expire(ProjectId(project), watermark->time, out)) return;
     }
     for (const std::uint32_t project : projects) {
@@ -285,7 +285,7 @@ void GrantsStage::Forget(std::size_t blocks) {
         const Key key{.project = project, .id = number, .sub = 0};
         const DecidedBlock* block = decided_.Find(key);
         if (block == nullptr) return std::nullopt;  // only if the store cannot be read: the slot stops
-        const wire::ProjectView& view = projects_.Need(ProjectKey(ProjectId(project)));
+        const stage::ProjectView& view = projects_.Need(ProjectKey(ProjectId(project)));
         const auto over = [&view](const Decided& one) { return IsOver(one, view); };
         const auto all = block->workunits.size();
         const auto gone =
@@ -308,7 +308,7 @@ const Decided* GrantsStage::FindDecided(ProjectId project, WorkunitId workunit) 
     if (one.place != (workunit.value & kPlaceMask)) continue;
     // A decision whose window has ended counts as forgotten even if its row still exists: when rows are deleted
     // depends on how commits are cut.
-    const wire::ProjectView* view = projects_.Find(ProjectKey(project));
+    const stage::ProjectView* view = projects_.Find(ProjectKey(project));
     return view != nullptr && IsOver(one, *view) ? nullptr : &one;
   }
   return nullptr;
@@ -319,7 +319,7 @@ void GrantsStage::RememberDecided(ProjectId project, WorkunitId workunit, const 
   bool created = false;
   auto& block = decided_.Mutable(key, &created).workunits;
   if (created) {
-    const wire::ProjectView* view = projects_.Find(ProjectKey(project));
+    const stage::ProjectView* view = projects_.Find(ProjectKey(project));
     calendar_.File(project.value, view == nullptr ? decided.day : LastDay(decided, *view), key.id);
   }
   const auto at = std::lower_bound(block.begin(), block.end(), decided.place,
@@ -409,13 +409,13 @@ void GrantsStage::OnPaidBefore(const RecordView& record, Emitter& out) {
 void GrantsStage::SettleBefore(const credit::Claim& paid, credit::MicroCredit granted, Emitter& out) {
   const credit::MicroCredit sum = credit::PaidSum(paid.paid);
   const bool keeps = paid.settlement == credit::TrickleSettlement::kKeep;
-  wire::PaidJob job = PaidJobOf(paid, paid.time, paid.line);
+  stage::PaidJob job = PaidJobOf(paid, paid.time, paid.line);
   if (keeps) job.settlement = credit::TrickleSettlement::kCap;
   const credit::MicroCredit worth = keeps ? sum - std::min(sum, granted) : 0;
   for (const credit::SettledPartial& part :
        credit::SettlePartials(paid.paid, worth, job.settlement, paid.time).parts)
-    wire::EmitSettled(job, part, "the result was granted under another number of its host",
-                      options_.partitions, out);
+    stage::EmitSettled(job, part, "the result was granted under another number of its host",
+                       options_.partitions, out);
 }
 
 void GrantsStage::SettlePaidBefore(const Key& key, const std::vector<std::string>& all,
@@ -469,8 +469,9 @@ bool GrantsStage::AddTo(OpenWorkunit& open, const credit::Claim& claim, const Re
     const WaitingClaim& other = open.claims[i];
     if (other.result != claim.result) continue;
     if (waiting.counts && other.counts) {
-      wire::Refuse(record, claim.project, wire::RefusalReason::kAlreadyDecided,
-                   "host " + std::to_string(other.host.value) + " already has the claim of this result", out);
+      stage::Refuse(record, claim.project, wire::RefusalReason::kAlreadyDecided,
+                    "host " + std::to_string(other.host.value) + " already has the claim of this result",
+                    out);
       SettleUnpaid(claim, out);
       return false;
     }
@@ -485,7 +486,7 @@ bool GrantsStage::AddTo(OpenWorkunit& open, const credit::Claim& claim, const Re
 
 void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::uint32_t pass, Emitter& out) {
   const OpenWorkunit& open = open_.Need(key);
-  const wire::ProjectView* view = projects_.Find(ProjectKey(project));
+  const stage::ProjectView* view = projects_.Find(ProjectKey(project));
   claims_.clear();
   records_.clear();
   Decided decided{.place = static_cast<std::uint8_t>(workunit.value & kPlaceMask)};
@@ -557,8 +558,8 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
   if (!ok) {
     // Amounts that cannot be expressed as credit are not granted; the claims are recorded.
     for (std::size_t i = 0; i < records_.size(); ++i) {
-      wire::Refuse(records_[i], project, wire::RefusalReason::kNotFinite,
-                   "the workunit's credit is out of range", out);
+      stage::Refuse(records_[i], project, wire::RefusalReason::kNotFinite,
+                    "the workunit's credit is out of range", out);
       SettleUnpaid(claims_[i], out);
     }
   } else {
@@ -603,8 +604,8 @@ void GrantsStage::GrantLate(Decided& decided, const credit::Claim& claim, const 
   ResultId last =
       ForEachResult(decided.granted, [&](ResultId result) { granted = granted || result == claim.result; });
   if (granted) {
-    wire::Refuse(record, claim.project, wire::RefusalReason::kAlreadyDecided,
-                 "this result is already granted by the claim of another host", out);
+    stage::Refuse(record, claim.project, wire::RefusalReason::kAlreadyDecided,
+                  "this result is already granted by the claim of another host", out);
     return SettleUnpaid(claim, out);
   }
   AddResult(claim.result, &last, &decided.granted);
@@ -666,7 +667,7 @@ void GrantsStage::EmitGrant(const credit::Claim& claim, std::string_view claim_b
            bytes_);
   for (const credit::SettledPartial& part : settled.parts)
     if (!settles || &part != &*own)
-      wire::EmitSettled(
+      stage::EmitSettled(
           PaidJobOf(claim, time, line), part,
           part.taken > 0 ? "the result is worth less than its trickle payments" : "the host changed owners",
           options_.partitions, out);
@@ -675,8 +676,8 @@ void GrantsStage::EmitGrant(const credit::Claim& claim, std::string_view claim_b
 void GrantsStage::SettleUnpaid(const credit::Claim& claim, Emitter& out) {
   for (const credit::SettledPartial& part :
        credit::SettlePartials(claim.paid, 0, claim.settlement, claim.time).parts)
-    wire::EmitSettled(PaidJobOf(claim, claim.time, claim.line), part, "the claim was not granted",
-                      options_.partitions, out);
+    stage::EmitSettled(PaidJobOf(claim, claim.time, claim.line), part, "the claim was not granted",
+                       options_.partitions, out);
 }
 
 // A workunit that has waited longer than its app's window is settled with the claims that have arrived; late
@@ -684,7 +685,7 @@ void GrantsStage::SettleUnpaid(const credit::Claim& claim, Emitter& out) {
 bool GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
   const auto known = first_due_.find(project.value);
   if (known != first_due_.end() && known->second.time >= now) return true;
-  const wire::ProjectView& view = projects_.Need(ProjectKey(project));
+  const stage::ProjectView& view = projects_.Need(ProjectKey(project));
   double shortest = credit::kDefaultResultWindow;
   for (const auto& [id, app] : view.catalogue.apps) shortest = std::min(shortest, app.Window());
   expiry_.Begin(project.value, now);
@@ -717,8 +718,8 @@ std::uint64_t GrantsStage::ExpireWorkunit(ProjectId project, const Key& key, Emi
   const OpenWorkunit* left = open_.Find(key);
   if (left == nullptr) return bytes;
   for (const LateClaim& late : left->late) {
-    wire::Refuse(RecordOf(late, options_.partition), project, wire::RefusalReason::kUnknownResult,
-                 "the result is late and its workunit was never decided", out);
+    stage::Refuse(RecordOf(late, options_.partition), project, wire::RefusalReason::kUnknownResult,
+                  "the result is late and its workunit was never decided", out);
     credit::Claim claim;
     if (!wire::DecodeClaim(late.bytes, &claim)) open_.Damaged(key, kBadClaim);
     SettleUnpaid(claim, out);

@@ -150,7 +150,7 @@ struct MovedByClaims {
 // Tables of a slot, as stored (numbers are unique over all stages).
 inline constexpr stream::TableSpec<OpenWorkunit> kOpenTable{.id = 16, .version = 1};
 inline constexpr stream::TableSpec<DecidedBlock> kDecidedTable{.id = 17, .version = 1};
-inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 18, .version = 1};
+inline constexpr stream::TableSpec<stage::ProjectView> kProjectsTable{.id = 18, .version = 1};
 inline constexpr stream::TableSpec<BufferedClaim> kBufferedTable{.id = 22, .version = 1};
 inline constexpr stream::TableSpec<MovedByClaims> kMovedTable{.id = 28, .version = 1};
 
@@ -191,7 +191,7 @@ class GrantsStage final : public stream::Stage {
 
   stream::Table<OpenWorkunit>& open() { return open_; }
   stream::Table<DecidedBlock>& decided() { return decided_; }
-  stream::Table<wire::ProjectView>& projects() { return projects_; }
+  stream::Table<stage::ProjectView>& projects() { return projects_; }
   // Each watermark that has passed has a record in every partition of the ledger.
   stream::Watermarks& watermarks() { return watermarks_; }
 
@@ -241,7 +241,7 @@ class GrantsStage final : public stream::Stage {
   GrantsOptions options_;
   stream::Table<OpenWorkunit> open_;
   stream::Table<DecidedBlock> decided_;
-  stream::Table<wire::ProjectView> projects_;
+  stream::Table<stage::ProjectView> projects_;
   stream::Table<BufferedClaim> buffered_;
   stream::Table<MovedByClaims> moved_;
   stream::Table<ChangedWindow> changed_windows_;  // by project

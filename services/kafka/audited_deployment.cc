@@ -17,7 +17,16 @@
 #include "services/ledger/ledger.h"
 #include "services/ledger/stored_rows.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
+
+using audit::AuditedPipeline;
+using audit::AuditedState;
+using ledger::LedgerIndex;
+using ledger::MakeLedger;
+using ledger::MakeStoredRows;
+using pipeline::InputsOfSlot;
+using pipeline::MakeSlotFactory;
+
 namespace {
 
 class AuditedDeployment final : public AuditedPipeline {
@@ -162,4 +171,4 @@ Result<std::unique_ptr<AuditedPipeline>> OpenAudited(const settings::RunSettings
   return std::unique_ptr<AuditedPipeline>(std::move(made));
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

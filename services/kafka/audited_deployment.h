@@ -11,7 +11,7 @@
 #include "common/settings/run_settings.h"
 #include "services/audit/audited_pipeline.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
 
 struct AuditedDeploymentOptions {
   // Receives the index of the ledger, which is kept for the next audit, and the state of one slot at a time.
@@ -25,7 +25,7 @@ struct AuditedDeploymentOptions {
 // look begins; a look returns kCorrupted if a re-executed commit has another fingerprint. kRetry: the cluster does
 // not answer. kFenced: another audit has the directory. kInvalidArgument: the directory belongs to another
 // deployment.
-Result<std::unique_ptr<AuditedPipeline>> OpenAudited(const settings::RunSettings& settings,
-                                                     AuditedDeploymentOptions options);
+Result<std::unique_ptr<audit::AuditedPipeline>> OpenAudited(const settings::RunSettings& settings,
+                                                            AuditedDeploymentOptions options);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

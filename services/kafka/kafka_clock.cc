@@ -5,7 +5,11 @@
 #include "common/wire/control/topics.h"
 #include "services/pipeline/event_time.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
+
+using pipeline::EncodeTick;
+using pipeline::Ticker;
+using pipeline::TickerOptions;
 
 void KafkaClock::Look(bool owned, double now) {
   if (!owned) {
@@ -36,4 +40,4 @@ void KafkaClock::Look(bool owned, double now) {
   publisher_.reset();  // the next look reads again up to where ticks were published
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

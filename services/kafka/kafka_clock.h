@@ -10,7 +10,7 @@
 #include "common/client/publisher.h"
 #include "services/pipeline/ticker.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
 
 struct KafkaClockOptions {
   std::uint32_t partitions = 8;
@@ -34,8 +34,8 @@ class KafkaClock {
   stream::kafka::Cluster& cluster_;
   KafkaClockOptions options_;
   std::unique_ptr<client::Publisher> publisher_;  // null: this process publishes no ticks
-  std::unique_ptr<Ticker> ticker_;
+  std::unique_ptr<pipeline::Ticker> ticker_;
   bool accepted_ = false;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

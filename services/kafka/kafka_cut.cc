@@ -6,7 +6,7 @@
 
 #include "common/stream/kafka/catch_up.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
 namespace {
 
 using stream::TopicPartition;
@@ -67,4 +67,4 @@ Result<KafkaCut> FindCut(const KafkaDeployment& deployment, stream::kafka::Topic
   }
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

@@ -16,7 +16,7 @@
 #include "common/stream/kafka/position.h"
 #include "services/kafka/kafka_deployment.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
 
 struct KafkaCut {
   // By partition, of all topics but the status topic, in which workers report on themselves.
@@ -31,4 +31,4 @@ struct KafkaCut {
 Result<KafkaCut> FindCut(const KafkaDeployment& deployment, stream::kafka::TopicAdmin& admin,
                          stream::kafka::Cluster& cluster, stream::kafka::Millis patience);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

@@ -14,7 +14,14 @@
 #include "common/stream/kafka/state_directory.h"
 #include "services/pipeline/rules_version.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
+
+using pipeline::kRulesVersion;
+using pipeline::MakeSlotFactory;
+using pipeline::PeekLine;
+using pipeline::PeekTime;
+using pipeline::PipelineOptions;
+using pipeline::SlotCount;
 
 namespace {
 
@@ -402,4 +409,4 @@ Status AwaitNoMembers(stream::kafka::TopicAdmin& admin, const settings::RunSetti
   }
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

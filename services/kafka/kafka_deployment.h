@@ -16,7 +16,7 @@
 #include "common/wire/control/topics.h"
 #include "services/pipeline/pipeline.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
 
 // Topics that exist on Kafka only; numbered behind those of wire::Manifest.
 enum KafkaTopic : stream::TopicIndex {
@@ -45,7 +45,7 @@ std::vector<settings::RunSettings> AllRolesOf(settings::RunSettings settings);
 Result<settings::RunSettings> RoleNamed(settings::RunSettings settings, const std::string& stage);
 // "claims", ...; empty if a slot has all stages.
 std::string RoleName(const settings::RunSettings& role);
-PipelineOptions PipelineOf(const settings::RunSettings& role);
+pipeline::PipelineOptions PipelineOf(const settings::RunSettings& role);
 
 // Deployment of a role; except for journal, checkpoints, group and tasks it is equal for all roles. kInvalidArgument:
 // the file or variable of a secret is missing. `report` may be empty.
@@ -79,4 +79,4 @@ Status WriteOrder(stream::kafka::Cluster& cluster, settings::Order order);
 // kInvalidArgument: the topics were created with the other order.
 Status CheckOrder(stream::kafka::Cluster& cluster, settings::Order order);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

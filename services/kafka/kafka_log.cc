@@ -6,7 +6,10 @@
 #include <utility>
 #include <vector>
 
-namespace cobblestone {
+namespace cobblestone::kafka {
+
+using ledger::IndexedLogOf;
+
 namespace {
 
 using stream::TopicPartition;
@@ -138,4 +141,4 @@ IndexedLogOf LogsOf(stream::kafka::Cluster& cluster, stream::kafka::TopicAdmin& 
   };
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

@@ -8,13 +8,13 @@
 #include "services/kafka/kafka_deployment.h"
 #include "services/ledger/ledger_index.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
 
 // kOn: reads continue where the last read ended. kAnywhere: reads start at any offset.
 enum class Reads { kOn, kAnywhere };
 
 // Each log that the result creates has its own consumer. All arguments must outlive the logs.
-IndexedLogOf LogsOf(stream::kafka::Cluster& cluster, stream::kafka::TopicAdmin& admin,
-                    const KafkaDeployment& deployment, Reads reads);
+ledger::IndexedLogOf LogsOf(stream::kafka::Cluster& cluster, stream::kafka::TopicAdmin& admin,
+                            const KafkaDeployment& deployment, Reads reads);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

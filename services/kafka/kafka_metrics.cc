@@ -7,7 +7,7 @@
 #include "services/metrics/process.h"
 #include "services/metrics/task_families.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
 namespace {
 
 using metrics::Families;
@@ -124,4 +124,4 @@ metrics::Health KafkaMetrics::health() const {
   return health;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

@@ -10,7 +10,7 @@
 #include "services/metrics/families.h"
 #include "services/metrics/health.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
 
 class KafkaMetrics {
  public:
@@ -25,4 +25,4 @@ class KafkaMetrics {
   const KafkaWorkers& workers_;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

@@ -11,7 +11,16 @@
 #include "services/ledger/ledger.h"
 #include "services/ledger/stored_rows.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
+
+using ledger::IndexedLogOf;
+using ledger::LedgerIndex;
+using ledger::MakeLedger;
+using ledger::MakeStoredRows;
+using pipeline::InputsOfSlot;
+using pipeline::MakeSlotFactory;
+using pipeline::PipelineOptions;
+using pipeline::SlotCount;
 
 namespace {
 
@@ -174,4 +183,4 @@ Status KafkaView::failure() const {
   return Status::Ok();
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

@@ -19,7 +19,7 @@
 #include "services/ledger/ledger_index.h"
 #include "services/view/questions.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
 
 class KafkaView {
  public:
@@ -33,7 +33,7 @@ class KafkaView {
   [[nodiscard]] view::State& state() { return *state_; }
   [[nodiscard]] view::Ledger& ledger() { return *ledger_; }
   // The deployment's topics, for reading from an offset on. The view must outlive the result.
-  [[nodiscard]] IndexedLogOf logs();
+  [[nodiscard]] ledger::IndexedLogOf logs();
   // A slot of the deployment, and the part of it that this view has. Look() queries the brokers if the last result is
   // some moments old.
   struct ShownSlot {
@@ -66,10 +66,10 @@ class KafkaView {
   std::vector<ShownSlot> looks_;  // guarded by look_, as is looked_at_
   std::optional<std::chrono::steady_clock::time_point> looked_at_;
   std::unique_ptr<stream::kafka::TopicAdmin> admin_;
-  std::unique_ptr<LedgerIndex> index_;
+  std::unique_ptr<ledger::LedgerIndex> index_;
   std::unique_ptr<view::State> state_;
   std::unique_ptr<view::Ledger> ledger_;
   std::unique_ptr<view::Questions> questions_;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

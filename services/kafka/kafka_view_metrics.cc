@@ -5,7 +5,7 @@
 #include "services/metrics/families.h"
 #include "services/metrics/process.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
 
 std::string KafkaViewMetrics::Render() const {
   metrics::Families all;
@@ -38,4 +38,4 @@ metrics::Health KafkaViewMetrics::health() const {
   return {};
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

@@ -9,7 +9,7 @@
 #include "services/kafka/kafka_view.h"
 #include "services/metrics/health.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
 
 class KafkaViewMetrics {
  public:
@@ -26,4 +26,4 @@ class KafkaViewMetrics {
   const std::string data_directory_;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

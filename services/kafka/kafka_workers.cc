@@ -9,7 +9,11 @@
 #include "common/stream/kafka/read_all.h"
 #include "common/wire/control/topics.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
+
+using pipeline::MakeSlotFactory;
+using pipeline::PipelineOptions;
+using pipeline::SlotCount;
 
 namespace {
 
@@ -327,4 +331,4 @@ std::vector<stream::kafka::WorkerStatus> KafkaWorkers::Look() const {
   return all;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

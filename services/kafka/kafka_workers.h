@@ -21,7 +21,7 @@
 #include "services/kafka/refusal_watch.h"
 #include "services/metrics/ledger_watch.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
 
 struct KafkaWorkersOptions {
   std::function<void(const std::string&)> report;
@@ -111,4 +111,4 @@ class KafkaWorkers {
   Status failure_;  // guarded by mutex_
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

@@ -19,7 +19,16 @@
 #include "services/kafka/kafka_deployment.h"
 #include "services/pipeline/pipeline.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
+
+using embedded::LockstepRows;
+using embedded::OwnerRow;
+using embedded::ProducerRow;
+using pipeline::MakeSlot;
+using pipeline::MakeSlotFactory;
+using pipeline::PeriodKind;
+using pipeline::PipelineOptions;
+using pipeline::SlotCount;
 
 namespace {
 
@@ -268,4 +277,4 @@ Result<MigrateCounts> MigrateToEmbedded(const settings::RunSettings& from, const
   return ToEmbedded(from, directory, options).Run();
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

@@ -11,7 +11,7 @@
 #include "common/base/status.h"
 #include "common/settings/run_settings.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
 
 struct MigrateCounts {
   std::uint64_t records = 0;
@@ -46,4 +46,4 @@ Result<MigrateCounts> MigrateToEmbedded(const settings::RunSettings& from, const
 Result<MigrateCounts> MigrateToKafka(const settings::RunSettings& from, const settings::RunSettings& to,
                                      const MigrateOptions& options);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

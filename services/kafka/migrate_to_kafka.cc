@@ -16,7 +16,17 @@
 #include "services/kafka/migrate.h"
 #include "services/pipeline/pipeline.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
+
+using embedded::Engine;
+using embedded::LastPeriodKind;
+using embedded::ProducerRow;
+using embedded::ProducerState;
+using embedded::ReadProducer;
+using pipeline::MakeSlot;
+using pipeline::PipelineOptions;
+using pipeline::PipelineSlot;
+using pipeline::SlotCount;
 
 namespace {
 
@@ -328,4 +338,4 @@ Result<MigrateCounts> MigrateToKafka(const settings::RunSettings& from, const se
   return ToKafka(from, to, options).Run();
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

@@ -13,7 +13,9 @@
 #include "common/stream/kafka/set_position.h"
 #include "common/stream/kafka/state.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
+
+using pipeline::MakeSlotFactory;
 
 namespace {
 
@@ -172,4 +174,4 @@ Result<std::vector<JournalTaken>> Rebuild::TakeJournals(const std::vector<std::u
   return taken;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

@@ -13,7 +13,7 @@
 #include "common/stream/kafka/background.h"
 #include "services/kafka/kafka_deployment.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
 
 struct RebuiltState {
   // Commits that the state has executed; 0: nothing is committed, and no state exists.
@@ -59,4 +59,4 @@ class Rebuild {
   std::function<void(const std::string&)> report_;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

@@ -6,7 +6,7 @@
 #include "common/wire/ledger/refused_codec.h"
 #include "common/wire/proto_reader.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
 
 namespace {
 
@@ -80,4 +80,4 @@ std::string RefusalAlarm(ProjectId project, const ProjectRefusals& refusals) {
          "recoverable events again with `cobblestone refused resubmit`";
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

@@ -12,7 +12,7 @@
 #include "common/stream/kafka/task.h"
 #include "common/wire/ledger/refusal.h"
 
-namespace cobblestone {
+namespace cobblestone::kafka {
 
 struct ProjectRefusals {
   std::uint64_t records = 0;  // received records
@@ -44,4 +44,4 @@ RefusalsByProject AboveShare(const RefusalsByProject& counts, std::uint32_t perc
 // The alarm as one line of the log.
 std::string RefusalAlarm(ProjectId project, const ProjectRefusals& refusals);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::kafka

@@ -12,7 +12,7 @@
 #include "common/wire/control/scale_codec.h"
 #include "common/wire/control/topics.h"
 
-namespace cobblestone {
+namespace cobblestone::ledger {
 namespace {
 
 using stream::IndexedLog;
@@ -187,4 +187,4 @@ std::unique_ptr<view::Ledger> MakeLedger(const IndexedLogOf& log_of, LedgerIndex
   return std::make_unique<TopicLedger>(log_of, index);
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::ledger

@@ -7,9 +7,9 @@
 #include "services/ledger/ledger_index.h"
 #include "services/view/ledger.h"
 
-namespace cobblestone {
+namespace cobblestone::ledger {
 
 // `index` must outlive the result.
 std::unique_ptr<view::Ledger> MakeLedger(const IndexedLogOf& log_of, LedgerIndex& index);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::ledger

@@ -7,7 +7,7 @@
 #include "common/wire/control/watermark_codec.h"
 #include "common/wire/ledger/grant_codec.h"
 
-namespace cobblestone {
+namespace cobblestone::ledger {
 namespace {
 
 using stream::AddKey;
@@ -163,4 +163,4 @@ Result<std::vector<LedgerPlace>> LedgerIndex::Epochs(ProjectId project) {
   return Places(epochs_->Find(ProjectKey(project)));
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::ledger

@@ -14,7 +14,7 @@
 #include "common/wire/ledger/account_codec.h"
 #include "services/view/ledger.h"
 
-namespace cobblestone {
+namespace cobblestone::ledger {
 
 using view::LedgerPlace;
 
@@ -60,4 +60,4 @@ class LedgerIndex {
   std::unique_ptr<stream::KeyIndex> epochs_;       // by project
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::ledger

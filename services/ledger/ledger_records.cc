@@ -5,7 +5,7 @@
 
 #include "common/wire/control/topics.h"
 
-namespace cobblestone {
+namespace cobblestone::ledger {
 
 Result<std::uint64_t> ForEachRecordOf(
     stream::IndexedLog& log, stream::TopicPartition where, std::uint64_t from, std::uint64_t to,
@@ -32,4 +32,4 @@ Result<std::uint64_t> ForEachRecordOf(
   return at;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::ledger

@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "common/stream/index/indexed_log.h"
 
-namespace cobblestone {
+namespace cobblestone::ledger {
 
 // Passes records from offset `from` up to `to` to `take`; `step` receives the number of records of each piece.
 // Returns the place at which reading ended: before `to` if the log ends there. kCorrupted: `take` returned
@@ -18,4 +18,4 @@ Result<std::uint64_t> ForEachRecordOf(
     const std::function<bool(std::uint64_t offset, std::string_view record)>& take,
     const std::function<void(std::uint64_t)>& step);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::ledger

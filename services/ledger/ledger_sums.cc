@@ -18,7 +18,7 @@
 #include "common/wire/ledger/grant_codec.h"
 #include "services/ledger/ledger_records.h"
 
-namespace cobblestone {
+namespace cobblestone::ledger {
 namespace {
 
 using stream::IndexedLog;
@@ -239,4 +239,4 @@ Status KeepLedgerSums(const std::string& path, const IndexedLogOf& log_of, const
   return sums.Save(path);
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::ledger

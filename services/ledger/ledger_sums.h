@@ -14,7 +14,7 @@
 #include "common/credit/accounts/account.h"
 #include "services/ledger/ledger_index.h"
 
-namespace cobblestone {
+namespace cobblestone::ledger {
 
 // Next place to read, by partition; all records before this place have been read.
 struct LedgerPlaces {
@@ -117,4 +117,4 @@ class LedgerSums {
 Status KeepLedgerSums(const std::string& path, const IndexedLogOf& log_of, const LedgerPlaces& to,
                       bool from_start, const LedgerSums::Progress& progress);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::ledger

@@ -4,7 +4,7 @@
 
 #include "common/wire/control/topics.h"
 
-namespace cobblestone {
+namespace cobblestone::ledger {
 namespace {
 
 using view::Stage;
@@ -51,4 +51,4 @@ Result<StateSnapshot> StateSnapshot::Take(view::State& state) {
   return snapshot;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::ledger

@@ -10,7 +10,7 @@
 #include "services/ledger/ledger_sums.h"
 #include "services/view/state.h"
 
-namespace cobblestone {
+namespace cobblestone::ledger {
 
 struct StateSnapshot {
   using RowsOf = std::vector<std::shared_ptr<const view::Rows>>;  // by partition
@@ -27,4 +27,4 @@ struct StateSnapshot {
   static Result<StateSnapshot> Take(view::State& state);
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::ledger

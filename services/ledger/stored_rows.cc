@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace cobblestone {
+namespace cobblestone::ledger {
 namespace {
 
 using stream::Key;
@@ -59,4 +59,4 @@ std::unique_ptr<const view::Rows> MakeStoredRows(std::shared_ptr<const store::St
   return std::make_unique<StoredRows>(it, std::move(store));
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::ledger

@@ -6,7 +6,7 @@
 #include "common/wire/events/event_check.h"
 #include "common/wire/events/event_codec.h"
 
-namespace cobblestone {
+namespace cobblestone::pipeline {
 
 bool IsWellFormed(std::string_view envelope) {
   const auto event = wire::ParseEvent(envelope);
@@ -36,4 +36,4 @@ double TickMaker::StepTo(double time, double next) const {
   return time - next > credit::kSecondsPerDay ? std::floor(time / period_) * period_ : next;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::pipeline

@@ -11,7 +11,7 @@
 
 #include "common/base/ids.h"
 
-namespace cobblestone {
+namespace cobblestone::pipeline {
 
 // True if CheckEvent accepts the event. Decodes the whole event: call it only if the event's time would advance
 // something.
@@ -53,4 +53,4 @@ class TickMaker {
   std::unordered_map<std::uint32_t, double> nexts_;  // by project: the next tick, UNIX s
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::pipeline

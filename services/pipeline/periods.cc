@@ -2,7 +2,7 @@
 
 #include "common/wire/control/topics.h"
 
-namespace cobblestone {
+namespace cobblestone::pipeline {
 
 PeriodKind PeriodKindOf(std::string_view envelope) {
   if (envelope.empty()) return PeriodKind::kNothing;
@@ -31,4 +31,4 @@ bool PeriodEndsBefore(PeriodKind last, PeriodKind next, bool asked) {
   return asked || (next != PeriodKind::kNothing && (next != last || next == PeriodKind::kTick));
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::pipeline

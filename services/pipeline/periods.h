@@ -14,7 +14,7 @@
 
 #include "common/wire/events/event_codec.h"
 
-namespace cobblestone {
+namespace cobblestone::pipeline {
 
 // The kind of an event, or of the last event, of a period. Frozen numbers: the kind of the last event is
 // stored with the log.
@@ -39,4 +39,4 @@ constexpr bool StandsAlone(PeriodKind period_kind) { return period_kind > Period
 // Whether the period with last event `last` ends before `next`. `asked`: the source requests it.
 bool PeriodEndsBefore(PeriodKind last, PeriodKind next, bool asked);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::pipeline

@@ -9,14 +9,14 @@
 #include "services/pipeline/rules_version.h"
 #include "services/stage/refuse.h"
 
-namespace cobblestone {
+namespace cobblestone::pipeline {
 
 namespace {
 
 // A record that crashes the program is never decoded here.
 void SetAside(const stream::RecordView& record, stream::Emitter& out) {
-  wire::Refuse(wire::WithoutLine(record), {}, wire::RefusalReason::kCrashed,
-               "the record crashed the program repeatedly and was skipped", out);
+  stage::Refuse(wire::WithoutLine(record), {}, wire::RefusalReason::kCrashed,
+                "the record crashed the program repeatedly and was skipped", out);
 }
 
 }  // namespace
@@ -150,4 +150,4 @@ double PeekLine(stream::TopicIndex topic, std::string_view record) {
   }
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::pipeline

@@ -14,7 +14,7 @@
 #include "services/grants/grants_stage.h"
 #include "services/teams/teams_stage.h"
 
-namespace cobblestone {
+namespace cobblestone::pipeline {
 
 struct PipelineOptions {
   // Slots with a single stage (kafka.slots: by_stage): one per partition, or the coordinator's only slot. None: a
@@ -60,4 +60,4 @@ double PeekTime(stream::TopicIndex topic, std::string_view record);
 // in a replay.
 double PeekLine(stream::TopicIndex topic, std::string_view record);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::pipeline

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-namespace cobblestone {
+namespace cobblestone::pipeline {
 
 // In a file of its own, so that tests of an upgrade can link a program of the next version.
 extern const std::uint32_t kRulesVersion;
 
-}  // namespace cobblestone
+}  // namespace cobblestone::pipeline

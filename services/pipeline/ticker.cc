@@ -11,7 +11,7 @@
 #include "common/wire/events/event_codec.h"
 #include "services/pipeline/event_time.h"
 
-namespace cobblestone {
+namespace cobblestone::pipeline {
 namespace {
 
 constexpr std::uint32_t kAllProjects = 0;
@@ -112,4 +112,4 @@ Ticker::Look Ticker::OnClock(double now) {
   return look;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::pipeline

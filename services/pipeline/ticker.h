@@ -20,7 +20,7 @@
 
 #include "common/base/ids.h"
 
-namespace cobblestone {
+namespace cobblestone::pipeline {
 
 struct TickerOptions {
   double last = 0;          // last tick of all projects; 0: none
@@ -69,4 +69,4 @@ class Ticker {
   bool held_ = false;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::pipeline

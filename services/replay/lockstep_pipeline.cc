@@ -12,7 +12,17 @@
 #include "common/wire/ledger/grant_codec.h"
 #include "services/replay/replay.h"
 
-namespace cobblestone {
+namespace cobblestone::replay {
+
+using pipeline::MakeSlot;
+using pipeline::PeriodEndsBefore;
+using pipeline::PeriodKind;
+using pipeline::PeriodKindOf;
+using pipeline::PipelineOptions;
+using pipeline::PipelineSlot;
+using pipeline::SlotCount;
+using pipeline::StandsAlone;
+
 namespace {
 
 std::string AverageJson(const credit::Average& a) {
@@ -252,4 +262,4 @@ Status LockstepPipeline::WriteState(const std::function<Status(const std::string
   return Status::Ok();
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::replay

@@ -10,7 +10,12 @@
 #include "services/events/event_file.h"
 #include "services/pipeline/event_time.h"
 
-namespace cobblestone {
+namespace cobblestone::replay {
+
+using events::EventFile;
+using events::EventItem;
+using pipeline::TickMaker;
+
 namespace {
 
 int DeviceClass(const GrantRow& row, const credit::Catalogue* catalogue) {
@@ -265,4 +270,4 @@ std::string DescribeComparison(const ReplaySummary& summary) {
   return text;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::replay

@@ -20,7 +20,7 @@
 #include "services/pipeline/periods.h"
 #include "services/pipeline/pipeline.h"
 
-namespace cobblestone {
+namespace cobblestone::replay {
 
 // One credit record of the ledger as written to grants-out: the grant of a result, a trickle's
 // partial grant, or a reversal.
@@ -60,7 +60,7 @@ class LockstepPipeline {
   // Ends the last period; `grants` has then received every grant.
   Status Finish();
 
-  [[nodiscard]] const std::vector<PipelineSlot>& slots() const { return slots_; }
+  [[nodiscard]] const std::vector<pipeline::PipelineSlot>& slots() const { return slots_; }
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
   [[nodiscard]] std::uint64_t records() const;
 
@@ -72,13 +72,13 @@ class LockstepPipeline {
   Status TellGrants();
 
   std::uint32_t partitions_;
-  std::vector<PipelineSlot> slots_;
+  std::vector<pipeline::PipelineSlot> slots_;
   std::unique_ptr<stream::Lockstep> lockstep_;
   GrantSink sink_;
   std::vector<GrantRow> period_;  // grants since the last barrier
   // By (project, result), since the last barrier.
   std::map<std::pair<std::uint32_t, std::uint64_t>, TeamId> teams_;
-  PeriodKind period_kind_ = PeriodKind::kNothing;
+  pipeline::PeriodKind period_kind_ = pipeline::PeriodKind::kNothing;
   std::uint64_t line_ = 0;  // of the last event
   std::uint64_t barriers_ = 0;
   std::uint64_t refused_ = 0;
@@ -135,4 +135,4 @@ Result<ReplaySummary> Replay(const ReplayOptions& options);
 // Compares two policies: totals, by app, by device class, and the hosts that gain and lose most.
 std::string DescribeComparison(const ReplaySummary& summary);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::replay

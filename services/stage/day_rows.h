@@ -8,7 +8,7 @@
 #include "common/credit/accounts/day_history.h"
 #include "common/stream/table.h"
 
-namespace cobblestone::wire {
+namespace cobblestone::stage {
 
 template <class Sum>
 using DayTable = stream::Table<credit::DayBlock<Sum>>;
@@ -39,4 +39,4 @@ void TakeOlderDays(const stream::Key& key, std::vector<Sum>& days, DayTable<Sum>
   for (std::uint32_t row = 0; row < credit::kBlockRows; ++row) table.Erase(DayKey(key, history, row));
 }
 
-}  // namespace cobblestone::wire
+}  // namespace cobblestone::stage

@@ -2,7 +2,22 @@
 
 #include "common/stream/calendar.h"
 
-namespace cobblestone::wire {
+namespace cobblestone::stage {
+
+using wire::AccountFacts;
+using wire::CompareStamps;
+using wire::EventStamp;
+using wire::FieldBit;
+using wire::FieldMask;
+using wire::HostMember;
+using wire::HostProfile;
+using wire::StampOrder;
+using wire::TeamMember;
+using wire::TeamProfile;
+using wire::Tombstone;
+using wire::UserMember;
+using wire::UserProfile;
+
 namespace {
 
 template <class Member>
@@ -131,4 +146,4 @@ std::optional<std::int32_t> DropTombstone(std::int32_t today, const stream::Key&
   return std::nullopt;
 }
 
-}  // namespace cobblestone::wire
+}  // namespace cobblestone::stage

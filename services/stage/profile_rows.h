@@ -15,17 +15,17 @@
 #include "common/wire/events/field_stamps.h"
 #include "common/wire/events/profiles.h"
 
-namespace cobblestone::wire {
+namespace cobblestone::stage {
 
 // Of a user, host or team. There is no row if no event has set a field that files show.
 template <class Profile>
 struct ProfileRow {
-  EventStamp stamp;                // the newest member event that set a profile field or deleted the account
+  wire::EventStamp stamp;          // the newest member event that set a profile field or deleted the account
   std::optional<Profile> profile;  // none: never set, or the account was deleted since
-  EventStamp opening;              // the event that set the figures
-  std::optional<OpeningFigures> figures;
-  FieldStamps earlier;  // with `stamp`
-  bool plain = false;   // all values come from members' own fields: no event has had a profile
+  wire::EventStamp opening;        // the event that set the figures
+  std::optional<wire::OpeningFigures> figures;
+  wire::FieldStamps earlier;  // with `stamp`
+  bool plain = false;         // all values come from members' own fields: no event has had a profile
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -35,14 +35,14 @@ struct ProfileRow {
 
 // Of an account, known or not: each part with the event that set it.
 struct FactsRow {
-  EventStamp badges_stamp;
-  std::vector<BadgeHeld> badges;
-  EventStamp credit_stamp;
-  std::vector<AppCredit> credit;
-  EventStamp consent_stamp;              // set: the user has rows of consent
+  wire::EventStamp badges_stamp;
+  std::vector<wire::BadgeHeld> badges;
+  wire::EventStamp credit_stamp;
+  std::vector<wire::AppCredit> credit;
+  wire::EventStamp consent_stamp;        // set: the user has rows of consent
   std::optional<std::uint32_t> consent;  // copies
-  EventStamp tombstone_stamp;
-  std::optional<Tombstone> tombstone;
+  wire::EventStamp tombstone_stamp;
+  std::optional<wire::Tombstone> tombstone;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -53,8 +53,8 @@ struct FactsRow {
 
 // Of a project; with the coordinator.
 struct ProjectProfileRow {
-  EventStamp stamp;
-  ProjectProfile profile;
+  wire::EventStamp stamp;
+  wire::ProjectProfile profile;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -63,21 +63,21 @@ struct ProjectProfileRow {
 };
 
 // Whether an event has a profile at all, treated as a field: the profile says who may see the account's hosts.
-inline constexpr FieldMask kHasProfile = FieldBit(0);
+inline constexpr wire::FieldMask kHasProfile = wire::FieldBit(0);
 
 // What statistics files show of a member, from its event: the fields of its profile, and for a field that the
 // profile lacks, the member's own field. A field that neither has is not shown.
-UserProfile ShownOf(const UserMember& member);
-HostProfile ShownOf(const HostMember& member);
-TeamProfile ShownOf(const TeamMember& member);
+wire::UserProfile ShownOf(const wire::UserMember& member);
+wire::HostProfile ShownOf(const wire::HostMember& member);
+wire::TeamProfile ShownOf(const wire::TeamMember& member);
 
 // Sets the fields of `to` that are in the mask.
 template <class Profile>
-void SetFields(FieldMask fields, const Profile& from, Profile* to) {
+void SetFields(wire::FieldMask fields, const Profile& from, Profile* to) {
   Profile::Fields(*to, [&](auto&... into) {
     Profile::Fields(from, [&](const auto&... value) {
       int number = 0;  // Fields() visits them in the order of their numbers
-      ((void)((fields & FieldBit(++number)) != 0 ? (void)(into = value) : void()), ...);
+      ((void)((fields & wire::FieldBit(++number)) != 0 ? (void)(into = value) : void()), ...);
     });
   });
 }
@@ -86,18 +86,18 @@ void SetFields(FieldMask fields, const Profile& from, Profile* to) {
 // event that sets it. `gone_since`: a newer member event in force that says that the row is deleted. A deletion
 // removes the profile; the figures stay, because they are credit and not personal data.
 template <class Profile>
-void TakeProfile(const EventStamp& stamp, bool deleted, const Profile& shown, bool gone_since,
+void TakeProfile(const wire::EventStamp& stamp, bool deleted, const Profile& shown, bool gone_since,
                  const stream::Key& key, stream::Table<ProfileRow<Profile>>& table) {
-  constexpr FieldMask kAll = Profile::kAllFields | kHasProfile;
-  const FieldMask present = deleted ? kAll : shown.present;
+  constexpr wire::FieldMask kAll = Profile::kAllFields | kHasProfile;
+  const wire::FieldMask present = deleted ? kAll : shown.present;
   if (gone_since || present == 0) return;
   const ProfileRow<Profile>* before = table.Find(key);
-  const FieldMask news =
-      before == nullptr ? present : NewerFields(stamp, present, before->stamp, before->earlier);
+  const wire::FieldMask news =
+      before == nullptr ? present : wire::NewerFields(stamp, present, before->stamp, before->earlier);
   if (news == 0) return;
   ProfileRow<Profile>& row = table.Mutable(key);
   if (!row.stamp.is_set()) row.plain = true;
-  StampFields(stamp, present, kAll, &row.stamp, &row.earlier);
+  wire::StampFields(stamp, present, kAll, &row.stamp, &row.earlier);
   if ((news & kHasProfile) != 0) row.plain = deleted;
   if (deleted && row.earlier.empty()) {
     row.profile.reset();
@@ -109,7 +109,7 @@ void TakeProfile(const EventStamp& stamp, bool deleted, const Profile& shown, bo
 
 // The account's single opening was accepted.
 template <class Profile>
-void TakeFigures(const EventStamp& stamp, const OpeningTotal& opening, const stream::Key& key,
+void TakeFigures(const wire::EventStamp& stamp, const wire::OpeningTotal& opening, const stream::Key& key,
                  stream::Table<ProfileRow<Profile>>& table) {
   if (!opening.figures) return;
   ProfileRow<Profile>& row = table.Mutable(key);
@@ -119,23 +119,23 @@ void TakeFigures(const EventStamp& stamp, const OpeningTotal& opening, const str
 
 // How long files list a deleted account, s of event time.
 inline constexpr double kTombstoneTime = 60 * 86400.0;
-constexpr bool IsListedAsDeleted(const Tombstone& tombstone, double now) {
+constexpr bool IsListedAsDeleted(const wire::Tombstone& tombstone, double now) {
   return now - tombstone.time <= kTombstoneTime;
 }
 // The first day on which it is no longer listed.
-std::int32_t DayAfter(const Tombstone& tombstone);
+std::int32_t DayAfter(const wire::Tombstone& tombstone);
 
 // Called before TakeProfile(): a member event in force says that the account is deleted or exists. Of a deleted
 // account, badges and consent are removed; the data that sites need to delete it (`public_id`, if known) is
 // kept as a tombstone, unless the project has sent a tombstone. True: there is a new tombstone.
-bool TakeDeletion(const EventStamp& stamp, bool deleted, std::string public_id, const stream::Key& key,
+bool TakeDeletion(const wire::EventStamp& stamp, bool deleted, std::string public_id, const stream::Key& key,
                   stream::Table<FactsRow>& table);
 // The day on which its tombstone is dropped; nothing: it was dropped before, or there was none.
 std::optional<std::int32_t> DropTombstone(std::int32_t today, const stream::Key& key,
                                           stream::Table<FactsRow>& table);
 
 // False: an event with this id and other contents has already set one of its parts; nothing is applied then.
-bool TakeFacts(const EventStamp& stamp, AccountFacts facts, const stream::Key& key,
+bool TakeFacts(const wire::EventStamp& stamp, wire::AccountFacts facts, const stream::Key& key,
                stream::Table<FactsRow>& table);
 
-}  // namespace cobblestone::wire
+}  // namespace cobblestone::stage

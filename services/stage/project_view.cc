@@ -6,7 +6,16 @@
 #include "common/wire/control/scale_codec.h"
 #include "common/wire/events/event_codec.h"
 
-namespace cobblestone::wire {
+namespace cobblestone::stage {
+
+using wire::AppChange;
+using wire::ApplyCatalogueEvent;
+using wire::ControlKind;
+using wire::ControlView;
+using wire::DecodeEpoch;
+using wire::ParseEvent;
+using wire::Watermark;
+
 namespace {
 
 void RaiseHorizons(ProjectView& view) {
@@ -83,4 +92,4 @@ void MoveTime(double time, ProjectView& view) {
   RaiseHorizons(view);
 }
 
-}  // namespace cobblestone::wire
+}  // namespace cobblestone::stage

@@ -10,7 +10,7 @@
 #include "common/stream/table.h"
 #include "common/wire/control/control_codec.h"
 
-namespace cobblestone::wire {
+namespace cobblestone::stage {
 
 // Since when an app's events and workunits are remembered. Never goes back, however the app's window changes: what lies
 // before was forgotten under a shorter window, so a repeat of it could not be told from news.
@@ -48,14 +48,15 @@ struct ProjectView {
 };
 
 // Applies a catalogue event or an epoch; horizons follow. kCorrupted for what the coordinator cannot have relayed.
-Status ApplyControl(const ControlView& control, ProjectView& view);
+Status ApplyControl(const wire::ControlView& control, ProjectView& view);
 
 // The projects whose time a watermark moves, ascending: its project, or each that the coordinator knew when it made the
 // watermark. Time never moves back, so all stages and the coordinator agree on the time of each project at each
 // watermark. A project that is at the watermark's time already is among them, because a stage that processes a
 // watermark in several commits asks again.
-std::vector<std::uint32_t> MovedBy(const Watermark& watermark, const stream::Table<ProjectView>& projects);
+std::vector<std::uint32_t> MovedBy(const wire::Watermark& watermark,
+                                   const stream::Table<ProjectView>& projects);
 // The watermark has passed. Horizons follow.
 void MoveTime(double time, ProjectView& view);
 
-}  // namespace cobblestone::wire
+}  // namespace cobblestone::stage

@@ -5,7 +5,13 @@
 #include "common/wire/control/topics.h"
 #include "common/wire/ledger/refused_codec.h"
 
-namespace cobblestone::wire {
+namespace cobblestone::stage {
+
+using wire::EncodeRefused;
+using wire::kRefused;
+using wire::Refusal;
+using wire::RefusalReason;
+using wire::TopicName;
 
 void Refuse(const stream::RecordView& record, ProjectId project, RefusalReason reason, std::string detail,
             stream::Emitter& out) {
@@ -30,4 +36,4 @@ std::optional<Refusal> FromTheFuture(const stream::RecordView& record, double ev
       "the event time is " + std::to_string(event_time - record.append_time) + " s after the append time"};
 }
 
-}  // namespace cobblestone::wire
+}  // namespace cobblestone::stage

@@ -5,7 +5,12 @@
 #include "common/wire/control/topics.h"
 #include "common/wire/ledger/grant_codec.h"
 
-namespace cobblestone::wire {
+namespace cobblestone::stage {
+
+using wire::EncodeGrant;
+using wire::GrantKind;
+using wire::kGrants;
+using wire::OwnerPartition;
 
 void EmitSettled(const PaidJob& job, const credit::SettledPartial& part, std::string_view reason,
                  std::uint32_t partitions, stream::Emitter& out) {
@@ -27,4 +32,4 @@ void EmitSettled(const PaidJob& job, const credit::SettledPartial& part, std::st
   out.Emit(kGrants, OwnerPartition(job.project, part.user, job.host, partitions), bytes);
 }
 
-}  // namespace cobblestone::wire
+}  // namespace cobblestone::stage

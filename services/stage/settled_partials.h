@@ -8,7 +8,7 @@
 #include "common/credit/trickles/partial_settlement.h"
 #include "common/stream/processor.h"
 
-namespace cobblestone::wire {
+namespace cobblestone::stage {
 
 struct PaidJob {
   ProjectId project;
@@ -24,4 +24,4 @@ struct PaidJob {
 void EmitSettled(const PaidJob& job, const credit::SettledPartial& part, std::string_view reason,
                  std::uint32_t partitions, stream::Emitter& out);
 
-}  // namespace cobblestone::wire
+}  // namespace cobblestone::stage

@@ -6,8 +6,8 @@
 
 namespace cobblestone::teams {
 
-using TeamProfileRow = wire::ProfileRow<wire::TeamProfile>;
+using TeamProfileRow = stage::ProfileRow<wire::TeamProfile>;
 inline constexpr stream::TableSpec<TeamProfileRow> kProfileTable{.id = 52, .version = 1};
-inline constexpr stream::TableSpec<wire::FactsRow> kFactsTable{.id = 53, .version = 1};
+inline constexpr stream::TableSpec<stage::FactsRow> kFactsTable{.id = 53, .version = 1};
 
 }  // namespace cobblestone::teams

@@ -48,7 +48,7 @@ std::vector<stream::TableBase*> TeamsStage::tables() {
 }
 
 TeamState TeamsStage::Whole(const Key& key, TeamState team) {
-  wire::AddOlderDays(key, team.account.days, days_);
+  stage::AddOlderDays(key, team.account.days, days_);
   return team;
 }
 
@@ -145,7 +145,7 @@ void TeamsStage::Apply(const wire::Posting& posting) {
                 .uncounts = (posting.flags & credit::kGrantUncounts) != 0,
                 .begins_average = (posting.flags & credit::kGrantJudgedInvalid) != 0},
                team.account);
-  wire::FileOlderDays(key, team.account.days, days_);
+  stage::FileOlderDays(key, team.account.days, days_);
   List(key, team);
 }
 
@@ -158,50 +158,50 @@ void TeamsStage::List(const Key& key, TeamState& team) {
 void TeamsStage::OnTeam(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
   if (!event.ok())
-    return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+    return stage::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
   if (const auto* watermark = std::get_if<wire::Watermark>(&event->body)) {
     watermarks_.OnOutside(0, watermark->number);
     return PassWatermarks(out);
   }
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
-    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
-  if (auto refusal = wire::FromTheFuture(record, event->head.time, options_.future_limit))
-    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+    return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+  if (auto refusal = stage::FromTheFuture(record, event->head.time, options_.future_limit))
+    return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (const auto* member = std::get_if<wire::TeamMember>(&event->body))
     return OnMember(record, event->head, *member, out);
   if (const auto* opening = std::get_if<wire::OpeningTotal>(&event->body))
     return OnOpening(record, event->head, *opening, out);
   if (auto* facts = std::get_if<wire::AccountFacts>(&event->body)) {
     const Key key = TeamKey(project, TeamId(facts->account));
-    if (!wire::TakeFacts(wire::StampOf(event->head, record.value), std::move(*facts), key, facts_))
-      wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
-                   "other facts of this team have this id", out);
+    if (!stage::TakeFacts(wire::StampOf(event->head, record.value), std::move(*facts), key, facts_))
+      stage::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
+                    "other facts of this team have this id", out);
     return;
   }
-  wire::Refuse(record, project, RefusalReason::kNotSupported,
-               "events of this kind are not allowed on this topic", out);
+  stage::Refuse(record, project, RefusalReason::kNotSupported,
+                "events of this kind are not allowed on this topic", out);
 }
 
 void TeamsStage::OnMember(const RecordView& record, const wire::EventHead& head,
                           const wire::TeamMember& member, Emitter& out) {
   const Key key = TeamKey(head.project, member.team);
   const wire::EventStamp stamp = wire::StampOf(head, record.value);
-  const wire::TeamProfile shown = wire::ShownOf(member);
+  const wire::TeamProfile shown = stage::ShownOf(member);
   bool is_newest = true;
   bool names = (member.Sets() & wire::TeamMember::kName) != 0;
   if (const TeamState* before = teams_.Find(key)) {
     const wire::StampOrder standing = wire::CompareStamps(stamp, before->member);
     if (standing == wire::StampOrder::kOtherContents)
-      return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                          "another event of this team has this id", out);
+      return stage::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                           "another event of this team has this id", out);
     if (standing == wire::StampOrder::kRepeat) return;
     is_newest = standing == wire::StampOrder::kNewer;
     names = names && wire::CompareStamps(stamp, before->named) == wire::StampOrder::kNewer;
-    if (!is_newest) wire::TakeProfile(stamp, member.deleted, shown, before->deleted, key, profiles_);
+    if (!is_newest) stage::TakeProfile(stamp, member.deleted, shown, before->deleted, key, profiles_);
     if (!is_newest && !names) return;  // a newer event has set everything
   }
-  if (is_newest) wire::TakeProfile(stamp, member.deleted, shown, false, key, profiles_);
+  if (is_newest) stage::TakeProfile(stamp, member.deleted, shown, false, key, profiles_);
   TeamState& team = teams_.Mutable(key);
   if (is_newest) {
     team.member = stamp;
@@ -219,21 +219,21 @@ void TeamsStage::OnOpening(const RecordView& record, const wire::EventHead& head
   const credit::MicroCredit micro =
       opening.total_micro ? *opening.total_micro : credit::RoundToMicro(opening.total.value_or(0), &ok);
   if (!ok)
-    return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "the opening total is out of range",
-                        out);
+    return stage::Refuse(record, head.project, RefusalReason::kOutOfRange,
+                         "the opening total is out of range", out);
   const Key key = TeamKey(head.project, TeamId(opening.account));
   const wire::EventStamp stamp = wire::StampOfFacts(head, record.value);
   const TeamState* before = teams_.Find(key);
   if (before != nullptr && before->opening.is_set()) {
     if (wire::IsRepeat(stamp, before->opening)) return;
-    return wire::Refuse(record, head.project,
-                        stamp.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
-                                                       : RefusalReason::kAlreadyDecided,
-                        "this team already has an opening balance", out);
+    return stage::Refuse(record, head.project,
+                         stamp.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
+                                                        : RefusalReason::kAlreadyDecided,
+                         "this team already has an opening balance", out);
   }
   TeamState& team = teams_.Mutable(key);
   team.opening = stamp;
-  wire::TakeFigures(stamp, opening, key, profiles_);
+  stage::TakeFigures(stamp, opening, key, profiles_);
   credit::Account& account = team.account;
   account.opening_micro += micro;
   account.total_micro += micro;

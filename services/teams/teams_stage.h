@@ -91,7 +91,7 @@ class TeamsStage final : public stream::Stage {
   // Returns a row of teams() with its whole history. Call between commits.
   TeamState Whole(const stream::Key& key, TeamState team);
   stream::Table<TeamProfileRow>& profiles() { return profiles_; }
-  stream::Table<wire::FactsRow>& facts() { return facts_; }
+  stream::Table<stage::FactsRow>& facts() { return facts_; }
   stream::Table<BufferedPosting>& buffered() { return buffered_; }
   stream::Watermarks& watermarks() { return watermarks_; }
 
@@ -111,9 +111,9 @@ class TeamsStage final : public stream::Stage {
 
   TeamsOptions options_;
   stream::Table<TeamState> teams_;
-  wire::DayTable<credit::DaySum> days_;
+  stage::DayTable<credit::DaySum> days_;
   stream::Table<TeamProfileRow> profiles_;
-  stream::Table<wire::FactsRow> facts_;
+  stream::Table<stage::FactsRow> facts_;
   stream::Table<BufferedPosting> buffered_;
   stream::Table<MovedByAccounts> moved_;  // one row
   stream::Watermarks watermarks_;

@@ -11,7 +11,7 @@
 #include "common/credit/policies/policy.h"
 #include "common/wire/events/event_codec.h"
 
-namespace cobblestone {
+namespace cobblestone::traffic {
 namespace {
 
 constexpr std::uint32_t kMaxReplication = 16;
@@ -795,4 +795,4 @@ std::string Generator::BadLine(std::uint64_t number) const {
   return wire::EncodeEvent({.head = head, .body = std::move(completion)});
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::traffic

@@ -20,7 +20,7 @@
 #include "common/base/status.h"
 #include "common/wire/events/events.h"
 
-namespace cobblestone {
+namespace cobblestone::traffic {
 
 inline constexpr std::uint32_t kMostReports = 1000;  // per machine
 
@@ -260,4 +260,4 @@ class Generator {
   Plan plan_;                      // reused
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::traffic

@@ -11,7 +11,7 @@
 #include "common/wire/events/event_codec.h"
 #include "services/traffic/generate.h"
 
-namespace cobblestone {
+namespace cobblestone::traffic {
 namespace {
 
 // Frozen, as the salts of generate.cc, which end far below these numbers.
@@ -130,4 +130,4 @@ void Generator::NextReport() {
   if (!held.empty()) extra_.push_back(std::move(held));
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::traffic

@@ -6,7 +6,7 @@
 #include "common/wire/events/event_codec.h"
 #include "services/traffic/generate.h"
 
-namespace cobblestone {
+namespace cobblestone::traffic {
 namespace {
 
 constexpr double kModelSteps = 72;
@@ -150,4 +150,4 @@ void Generator::WriteTrickle(const Run& run, std::uint32_t message, std::string*
        .body = std::move(trickle)});
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::traffic

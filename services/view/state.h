@@ -92,7 +92,7 @@ Status AddOlderDays(const Rows& rows, const stream::TableSpec<credit::DayBlock<S
   if (days.empty()) return Status::Ok();
   std::array<stream::Key, credit::kBlockRows> keys;
   std::array<std::optional<credit::DayBlock<Sum>>, credit::kBlockRows> found;
-  for (std::uint32_t row = 0; row < credit::kBlockRows; ++row) keys[row] = wire::DayKey(key, history, row);
+  for (std::uint32_t row = 0; row < credit::kBlockRows; ++row) keys[row] = stage::DayKey(key, history, row);
   Status read = rows.GetEach(table.id, keys, [&](std::size_t n, Status status, std::string_view value) {
     if (status.code() == StatusCode::kNotFound) return Status::Ok();
     if (!status.ok()) return status;

@@ -9,6 +9,11 @@
 
 namespace cobblestone {
 
+using embedded::AppendBlock;
+using embedded::SourceLine;
+using traffic::GenerateOptions;
+using traffic::Generator;
+
 GenerateOptions PlainTraffic(std::uint64_t results, std::uint64_t hosts, const std::string& policy) {
   GenerateOptions generate;
   generate.results = results;

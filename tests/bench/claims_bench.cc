@@ -15,6 +15,10 @@
 #include "tests/unit/credit_world.h"
 
 namespace cobblestone {
+
+using traffic::GenerateOptions;
+using traffic::Generator;
+
 namespace {
 
 constexpr credit::PolicyKind kPolicies[] = {

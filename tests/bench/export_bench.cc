@@ -37,6 +37,18 @@
 #include "tests/bench/bench_traffic.h"
 
 namespace cobblestone {
+
+using access::ClientOf;
+using access::Ingest;
+using access::IngestSummary;
+using audit::Reconcile;
+using embedded::AppendBlock;
+using embedded::Engine;
+using embedded::OpenCopiedState;
+using exports::StateSource;
+using ledger::LedgerSums;
+using traffic::GenerateOptions;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -164,7 +176,7 @@ void Adopt(const Options& options, const std::string& path) {
     {
       const auto engine = OpenEngine(options);
       engine->Start();
-      const auto entities = Must(statistics::EntitiesFile::Open(path, {}));
+      const auto entities = Must(exports::EntitiesFile::Open(path, {}));
       const auto client = ClientOf(*engine);
       IngestSummary summary;
       Must(Ingest(*client, adoption::StreamOf(*entities, {.project = kProject}, 0), {.source = "rows"}, {},
@@ -179,8 +191,7 @@ void Adopt(const Options& options, const std::string& path) {
 }
 
 // As `cobblestone export` does.
-std::unique_ptr<statistics::Source> FromState(view::State& state, Engine& engine,
-                                              statistics::ExportJob* job) {
+std::unique_ptr<exports::Source> FromState(view::State& state, Engine& engine, exports::ExportJob* job) {
   auto source = Must(StateSource::Open(state, {.project = kProject}));
   const auto kept = Must(engine.SumLedger(source->snapshot().places, false, {}));
   LedgerSums sums = Must(LedgerSums::Load(kept.at("file").get<std::string>()));
@@ -207,15 +218,15 @@ class Exports {
     while (!stopping_) {
       const auto copy = Must(engine.CopyState());
       const auto state = Must(OpenCopiedState(copy.at("directory").get<std::string>(), engine.pipeline()));
-      statistics::ExportJob job{.now = 1'700'000'000,
-                                .out = options.directory + "/stats",
-                                .delete_old = true,
-                                .threads = options.threads,
-                                .progress = [this](std::uint64_t rows, std::uint64_t all) {
-                                  part_ = static_cast<double>(rows) / static_cast<double>(all);
-                                }};
+      exports::ExportJob job{.now = 1'700'000'000,
+                             .out = options.directory + "/stats",
+                             .delete_old = true,
+                             .threads = options.threads,
+                             .progress = [this](std::uint64_t rows, std::uint64_t all) {
+                               part_ = static_cast<double>(rows) / static_cast<double>(all);
+                             }};
       const auto source = FromState(*state, engine, &job);
-      (void)Must(statistics::RunExport(*source, Must(statistics::ParseSpec(SpecText(options), "spec")), job));
+      (void)Must(exports::RunExport(*source, Must(exports::ParseSpec(SpecText(options), "spec")), job));
       whole_ = whole_ + 1;
       part_ = 0;
     }
@@ -287,26 +298,26 @@ int Run(const Options& options) {
   }
   start = Clock::now();
   const double cpu = CpuSeconds();
-  statistics::ExportJob job{.now = 1'700'000'000,
-                            .out = options.directory + "/stats",
-                            .delete_old = true,
-                            .threads = options.threads};
-  std::unique_ptr<statistics::Source> source;
+  exports::ExportJob job{.now = 1'700'000'000,
+                         .out = options.directory + "/stats",
+                         .delete_old = true,
+                         .threads = options.threads};
+  std::unique_ptr<exports::Source> source;
   if (options.state) {
     source = FromState(engine->stored_state(), *engine, &job);
   } else {
-    source = Must(statistics::EntitiesFile::Open(path, {}));
+    source = Must(exports::EntitiesFile::Open(path, {}));
   }
   std::printf("found      %8.2f s  %.0f MiB resident\n", Seconds(start), RssMiB());
-  const auto spec = statistics::ParseSpec(SpecText(options), "spec");
+  const auto spec = exports::ParseSpec(SpecText(options), "spec");
   if (!spec.ok()) return Fail(spec.status());
   const auto write = Clock::now();
-  const auto outcome = statistics::RunExport(*source, *spec, job);
+  const auto outcome = exports::RunExport(*source, *spec, job);
   if (!outcome.ok()) return Fail(outcome.status());
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
   std::uint64_t content = 0;
-  for (const statistics::FileFigures& file : outcome->manifest.files) {
+  for (const exports::FileFigures& file : outcome->manifest.files) {
     records += file.records;
     bytes += file.bytes;
     content += file.content_bytes;
@@ -318,7 +329,7 @@ int Run(const Options& options) {
               options.threads, CpuSeconds() - cpu);
   if (options.read) {
     start = Clock::now();
-    const auto back = statistics::ReadBack({outcome->directory}, nullptr);
+    const auto back = exports::ReadBack({outcome->directory}, nullptr);
     if (!back.ok()) return Fail(back.status());
     if (!back->differences.empty()) return Fail(Status::Corrupted(back->differences.front()));
     std::printf("read back  %8.2f s  %.0f MiB resident\n", Seconds(start), RssMiB());

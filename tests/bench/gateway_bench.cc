@@ -24,6 +24,13 @@
 #include "tests/bench/bench_traffic.h"
 
 namespace cobblestone {
+
+using access::EngineGateway;
+using cli::RunLog;
+using embedded::AppendBlock;
+using embedded::Engine;
+using traffic::GenerateOptions;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

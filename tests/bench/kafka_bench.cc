@@ -53,6 +53,15 @@
 #include "tests/bench/bench_traffic.h"
 
 namespace cobblestone {
+
+using access::ConnectKafka;
+using embedded::AppendBlock;
+using embedded::SourceLine;
+using kafka::DeploymentOf;
+using kafka::KafkaWorkers;
+using kafka::kProducersTopic;
+using traffic::GenerateOptions;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

@@ -27,6 +27,11 @@
 #include "tests/bench/bench_traffic.h"
 
 namespace cobblestone {
+
+using embedded::AppendBlock;
+using embedded::Engine;
+using embedded::EngineMetrics;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

@@ -35,6 +35,13 @@
 #include "tests/bench/bench_traffic.h"
 
 namespace cobblestone {
+
+using embedded::AppendBlock;
+using embedded::Engine;
+using pipeline::MakeSlot;
+using pipeline::PipelineSlot;
+using traffic::GenerateOptions;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

@@ -23,6 +23,12 @@
 #include "services/traffic/generate.h"
 
 namespace cobblestone {
+
+using embedded::AppendBlock;
+using embedded::Engine;
+using traffic::GenerateOptions;
+using traffic::Generator;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

@@ -25,6 +25,10 @@
 #include "tests/support/job_events.h"
 
 namespace cobblestone {
+
+using embedded::AppendBlock;
+using embedded::Engine;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

@@ -26,6 +26,16 @@
 #include "tests/support/trickle_traffic.h"
 
 namespace cobblestone::testing {
+
+using audit::AuditedPipeline;
+using audit::AuditedState;
+using audit::AuditLedger;
+using audit::AuditReport;
+using ledger::IndexedLogOf;
+using ledger::LedgerIndex;
+using ledger::MakeLedger;
+using traffic::GenerateOptions;
+
 namespace {
 
 using ::testing::ElementsAre;

@@ -21,6 +21,10 @@
 #include "tests/support/lockstep_world.h"
 
 namespace cobblestone::testing {
+
+using audit::EstimateAudit;
+using audit::MergeAudit;
+
 namespace {
 
 using ::testing::AllOf;
@@ -142,7 +146,7 @@ TEST_F(AuditedEstimates, ADayOfAUserThatIsLostOrDoubledIsNamed) {
 TEST_F(AuditedEstimates, OlderDaysAreComparedToo) {
   Story();
   const std::int64_t block = credit::BlockOf(kFirstDay + 40);
-  const auto row = [&](const stream::Key& key) { return wire::DayKey(key, 0, credit::RowOfBlock(block)); };
+  const auto row = [&](const stream::Key& key) { return stage::DayKey(key, 0, credit::RowOfBlock(block)); };
   const auto move = [&](credit::DayBlock<credit::EstimateDay>& filed) {
     // Of the third day to the second.
     filed.days[1].micro += 1;

@@ -17,6 +17,13 @@
 #include "tests/support/engine_story.h"
 
 namespace cobblestone::testing {
+
+using audit::Reconcile;
+using ledger::LedgerAccount;
+using ledger::LedgerPlaces;
+using ledger::LedgerSums;
+using ledger::StateSnapshot;
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -89,20 +96,20 @@ TEST_F(ControlTotals, EveryMicroCreditOfTheLedgerIsInAnAccountOrHasAReasonNotToB
     read += told->positions[k].grants;
   }
   EXPECT_GT(read, 6u);
-  const statistics::KindTotals& users = told->users;
+  const exports::KindTotals& users = told->users;
   EXPECT_TRUE(users.opening == 5'500'000);
   EXPECT_TRUE(users.granted == 63 * kMicro);
   EXPECT_TRUE(users.waiting == 4 * kMicro);
   EXPECT_TRUE(users.expired == 2 * kMicro);
   EXPECT_TRUE(users.total == 62'500'000);
-  const statistics::KindTotals& hosts = told->hosts;
+  const exports::KindTotals& hosts = told->hosts;
   EXPECT_EQ(hosts.accounts, 3u) << "one that has moved is one";
   EXPECT_TRUE(hosts.opening == 2 * kMicro);
   EXPECT_TRUE(hosts.granted == 63 * kMicro);
   EXPECT_TRUE(hosts.waiting == 4 * kMicro);
   EXPECT_TRUE(hosts.moving == 0);
   EXPECT_TRUE(hosts.total == 61 * kMicro);
-  const statistics::KindTotals& teams = told->teams;
+  const exports::KindTotals& teams = told->teams;
   EXPECT_TRUE(teams.opening == 3 * kMicro);
   EXPECT_TRUE(teams.granted == 1 * kMicro);
   EXPECT_TRUE(teams.total == 4 * kMicro);

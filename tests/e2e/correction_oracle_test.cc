@@ -16,6 +16,15 @@
 #include "tests/support/seeds.h"
 
 namespace cobblestone::testing {
+
+using corrections::CorrectionPlan;
+using corrections::CorrectionReader;
+using corrections::CorrectionRequest;
+using corrections::PaidByTrickles;
+using corrections::PlannedCorrection;
+using corrections::TargetKind;
+using traffic::GenerateOptions;
+
 namespace {
 
 using ::testing::HasSubstr;

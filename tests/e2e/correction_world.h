@@ -23,8 +23,8 @@ namespace cobblestone::testing {
 inline constexpr double kStart = 1.7e9;
 inline constexpr double kDay = 86400;
 
-inline GenerateOptions Paying(std::uint64_t seed) {
-  GenerateOptions options = Eventful(seed);
+inline traffic::GenerateOptions Paying(std::uint64_t seed) {
+  traffic::GenerateOptions options = Eventful(seed);
   options.dispatches = true;
   options.trickles = 5;
   options.apps = 7;
@@ -36,8 +36,9 @@ inline GenerateOptions Paying(std::uint64_t seed) {
   return options;
 }
 
-inline CorrectionReader ReaderOf(LockstepWorld& world, const CorrectionRequest& request) {
-  CorrectionReader reader(request);
+inline corrections::CorrectionReader ReaderOf(LockstepWorld& world,
+                                              const corrections::CorrectionRequest& request) {
+  corrections::CorrectionReader reader(request);
   for (const std::string& record : world.control()) EXPECT_TRUE(reader.TakeControl(record));
   for (const std::string& record : world.ledger()) EXPECT_TRUE(reader.TakeHost(record));
   for (const std::string& record : world.refused()) EXPECT_TRUE(reader.TakeMerge(record));
@@ -48,13 +49,15 @@ inline CorrectionReader ReaderOf(LockstepWorld& world, const CorrectionRequest& 
   return reader;
 }
 
-inline CorrectionPlan PlanOf(LockstepWorld& world, const CorrectionRequest& request) {
+inline corrections::CorrectionPlan PlanOf(LockstepWorld& world,
+                                          const corrections::CorrectionRequest& request) {
   const auto plan = ReaderOf(world, request).Plan();
   EXPECT_TRUE(plan.ok() || plan.status().code() == StatusCode::kNotFound) << plan.status().message();
-  return plan.ok() ? *plan : CorrectionPlan();
+  return plan.ok() ? *plan : corrections::CorrectionPlan();
 }
 
-inline CorrectionRequest Of(TargetKind target, std::uint64_t id, std::uint32_t version = 0) {
+inline corrections::CorrectionRequest Of(corrections::TargetKind target, std::uint64_t id,
+                                         std::uint32_t version = 0) {
   return {.project = ProjectId(1),
           .target = target,
           .id = static_cast<std::int64_t>(id),
@@ -62,9 +65,9 @@ inline CorrectionRequest Of(TargetKind target, std::uint64_t id, std::uint32_t v
           .reason = version == 0 ? "forged" : "wrong multiplier"};
 }
 
-inline Events EventsOf(const CorrectionPlan& plan) {
+inline Events EventsOf(const corrections::CorrectionPlan& plan) {
   Events events;
-  for (const PlannedCorrection& one : plan.corrections)
+  for (const corrections::PlannedCorrection& one : plan.corrections)
     if (std::string event = wire::EncodeEvent(one.event); events.empty() || events.back() != event)
       events.push_back(std::move(event));
   return events;
@@ -201,21 +204,21 @@ class Project {
     completion.facts.sent_time = time - kDay;
     Say(time, completion);
   }
-  CorrectionPlan Do(const CorrectionRequest& request) {
-    CorrectionPlan plan = PlanOf(run.world, request);
+  corrections::CorrectionPlan Do(const corrections::CorrectionRequest& request) {
+    corrections::CorrectionPlan plan = PlanOf(run.world, request);
     run.Play(EventsOf(plan));
     return plan;
   }
   credit::MicroTotal Micro(OracleAccountKind kind, std::uint64_t id) { return Account(kind, id).micro; }
   // What each correction in the ledger that is wrong is.
   std::vector<std::string> Wrong(std::uint64_t result) {
-    return ReaderOf(run.world, Of(TargetKind::kResult, result)).WrongCorrections();
+    return ReaderOf(run.world, Of(corrections::TargetKind::kResult, result)).WrongCorrections();
   }
   AccountOutcome Account(OracleAccountKind kind, std::uint64_t id) {
     return run.world.outcome().accounts[{1, kind, id}];
   }
   double Recent(std::uint64_t user) {
-    for (PipelineSlot& slot : run.world.slots())
+    for (pipeline::PipelineSlot& slot : run.world.slots())
       if (slot.stages.accounts != nullptr)
         return slot.stages.accounts->users().Find({.project = 1, .id = user, .sub = 0})->account.recent.value;
     return -1;

@@ -15,6 +15,9 @@
 #include "tests/support/engine_story.h"
 
 namespace cobblestone::testing {
+
+using access::MakeEnginePipeline;
+
 namespace {
 
 class EngineAccounts : public EngineStory {

@@ -19,6 +19,10 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::testing {
+
+using embedded::AppendBlock;
+using embedded::Engine;
+
 namespace {
 
 // Ticks are made of the times of events: of those alone that are taken in.

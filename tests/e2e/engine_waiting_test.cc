@@ -20,6 +20,11 @@
 #include "tests/support/engine_story.h"
 
 namespace cobblestone::testing {
+
+using embedded::AppendBlock;
+using embedded::Engine;
+using embedded::EngineMetrics;
+
 namespace {
 
 using ::testing::HasSubstr;

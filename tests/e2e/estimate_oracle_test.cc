@@ -19,6 +19,10 @@
 #include "tests/support/seeds.h"
 
 namespace cobblestone::testing {
+
+using pipeline::PipelineSlot;
+using traffic::GenerateOptions;
+
 namespace {
 
 constexpr double kStart = 1.7e9;

@@ -22,6 +22,12 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::testing {
+
+using embedded::AppendBlock;
+using embedded::Engine;
+using traffic::GenerateOptions;
+using traffic::Generator;
+
 namespace {
 
 constexpr double kStart = 1.7e9;

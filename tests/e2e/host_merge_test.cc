@@ -22,6 +22,12 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::testing {
+
+using embedded::AppendBlock;
+using embedded::Engine;
+using pipeline::PipelineSlot;
+using traffic::GenerateOptions;
+
 namespace {
 
 constexpr double kStart = 1.7e9;

@@ -26,6 +26,14 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::testing {
+
+using embedded::AppendBlock;
+using embedded::Engine;
+using pipeline::PipelineSlot;
+using replay::LockstepPipeline;
+using traffic::GenerateOptions;
+using traffic::Generator;
+
 namespace {
 
 using Events = std::vector<std::string>;

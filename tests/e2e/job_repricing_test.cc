@@ -16,6 +16,12 @@
 #include "tests/support/seeds.h"
 
 namespace cobblestone::testing {
+
+using corrections::CorrectionPlan;
+using corrections::PlannedCorrection;
+using corrections::TargetKind;
+using traffic::GenerateOptions;
+
 namespace {
 
 using ::testing::ElementsAre;

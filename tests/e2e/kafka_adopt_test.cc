@@ -7,6 +7,9 @@
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {
+
+using embedded::Engine;
+
 namespace {
 
 using nlohmann::json;
@@ -27,7 +30,7 @@ TEST(KafkaAdopt, WhatOnlyTheStatesTellIsAskedOfTheGatewayAndTheRefusalSaysHow) {
         Case{{"host-version", "17", "4"}, {"/api/v1/projects/1/hosts/17/versions?app_version=4,"}}}) {
     const Finished asked = world.Run(c.words);
     EXPECT_EQ(asked.code, 2) << c.words[0];
-    for (const std::string& told : c.present)
+    for (const std::string& told : c.told)
       EXPECT_NE(asked.err.find(told), std::string::npos) << told << " in " << asked.err;
   }
 }

@@ -11,6 +11,10 @@
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {
+
+using embedded::Engine;
+using traffic::GenerateOptions;
+
 namespace {
 
 using nlohmann::json;

@@ -19,6 +19,10 @@
 #include "tests/support/oracle.h"
 
 namespace cobblestone::testing {
+
+using events::EventWriter;
+using traffic::GenerateOptions;
+
 namespace {
 
 struct Said {

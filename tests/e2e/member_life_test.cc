@@ -17,6 +17,11 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::testing {
+
+using embedded::AppendBlock;
+using embedded::Engine;
+using exports::StateSource;
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -268,7 +273,7 @@ class Running : public ::testing::Test {
     auto source = StateSource::Open(engine_->live_state(), {.project = ProjectId(1)});
     EXPECT_TRUE(source.ok()) << source.status().message();
     std::vector<std::string> all;
-    const auto take = [&](const statistics::Deleted& one) {
+    const auto take = [&](const exports::Deleted& one) {
       all.push_back(std::to_string(one.id) + " " + one.public_cross_project_id + " " +
                     std::to_string(static_cast<std::int64_t>(one.create_time - kStart)));
       return Status::Ok();

@@ -22,6 +22,10 @@
 #include "tests/support/seeds.h"
 
 namespace cobblestone::testing {
+
+using pipeline::PipelineSlot;
+using traffic::GenerateOptions;
+
 namespace {
 
 // Two streams as one, in turn, each in its own order.

@@ -17,6 +17,10 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::testing {
+
+using embedded::AppendBlock;
+using embedded::Engine;
+
 namespace {
 
 constexpr double kStart = 1.7e9;

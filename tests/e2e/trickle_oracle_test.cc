@@ -22,6 +22,10 @@
 #include "tests/support/trickle_traffic.h"
 
 namespace cobblestone::testing {
+
+using pipeline::PipelineSlot;
+using traffic::GenerateOptions;
+
 namespace {
 
 constexpr double kStart = 1.7e9;

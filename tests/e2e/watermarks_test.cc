@@ -22,6 +22,11 @@
 #include "tests/support/oracle.h"
 
 namespace cobblestone::testing {
+
+using pipeline::PipelineSlot;
+using traffic::GenerateOptions;
+using traffic::Generator;
+
 namespace {
 
 using Events = std::vector<std::string>;
@@ -109,7 +114,7 @@ double LatestTimeDownstream(FreeWorld& world) {
     if (slot.stages.grants == nullptr) continue;
     for (auto* projects : {&slot.stages.grants->projects(), &slot.stages.accounts->projects()})
       projects->ForEach(
-          [&](const stream::Key&, const wire::ProjectView& view) { latest = std::max(latest, view.time); });
+          [&](const stream::Key&, const stage::ProjectView& view) { latest = std::max(latest, view.time); });
   }
   return latest;
 }

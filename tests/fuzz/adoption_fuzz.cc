@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)adoption::ReadStatistics(kPath, ProjectId(1), [](const adoption::StatisticsRow& row) {
     return Look({.head = {.id = 1, .project = ProjectId(1), .time = 0}, .body = row.body});
   });
-  auto entities = statistics::EntitiesFile::Open(kPath, {});
+  auto entities = exports::EntitiesFile::Open(kPath, {});
   if (!entities.ok()) return 0;
   (void)adoption::ForEachEvent(**entities, {}, [](const wire::Event& event, const auto&) {
     if (wire::CheckEvent(event)) std::abort();

@@ -15,11 +15,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const int kFile = ::memfd_create("entities", 0);
   static const std::string kPath = "/proc/self/fd/" + std::to_string(kFile);
   if (::ftruncate(kFile, 0) != 0 || ::pwrite(kFile, data, size, 0) != static_cast<ssize_t>(size)) return 0;
-  auto entities = statistics::EntitiesFile::Open(kPath, {});
+  auto entities = exports::EntitiesFile::Open(kPath, {});
   if (!entities.ok()) return 0;
   const auto each = [](const auto&) { return Status::Ok(); };
-  (void)(*entities)->Users([&](const statistics::User& user) {
-    std::vector<statistics::AppCredit> credit;
+  (void)(*entities)->Users([&](const exports::User& user) {
+    std::vector<exports::AppCredit> credit;
     (void)(*entities)->CreditOfUser(user.id, &credit);
     (void)(*entities)->ConsentCopies(user.id);
     return (*entities)->Members(user.teamid, each);

@@ -9,9 +9,9 @@
 using namespace cobblestone;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto spec = statistics::ParseSpec({reinterpret_cast<const char*>(data), size}, "spec");
+  const auto spec = exports::ParseSpec({reinterpret_cast<const char*>(data), size}, "spec");
   if (!spec.ok()) return 0;
-  for (const statistics::Enumeration& enumeration : spec->enumerations) {
+  for (const exports::Enumeration& enumeration : spec->enumerations) {
     if (enumeration.filename.empty() || enumeration.filename.find('/') != std::string::npos) std::abort();
   }
   return 0;

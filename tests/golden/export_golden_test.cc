@@ -9,6 +9,11 @@
 #include "tests/golden/export_variants.h"
 
 namespace cobblestone::statistics {
+
+using exports::EntitiesFile;
+using exports::Settings;
+using exports::Source;
+
 namespace {
 
 namespace fs = std::filesystem;

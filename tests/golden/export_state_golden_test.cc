@@ -11,6 +11,17 @@
 #include "tests/golden/export_variants.h"
 
 namespace cobblestone::statistics {
+
+using access::ClientOf;
+using access::Ingest;
+using access::IngestSummary;
+using embedded::Engine;
+using exports::EntitiesFile;
+using exports::FiguresOf;
+using exports::Settings;
+using exports::Source;
+using exports::StateSource;
+
 namespace {
 
 constexpr ProjectId kProject{5};

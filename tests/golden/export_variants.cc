@@ -15,6 +15,10 @@
 
 namespace cobblestone::statistics {
 
+using exports::LoadSpec;
+using exports::ParseSettings;
+using exports::RunExport;
+
 namespace fs = std::filesystem;
 using nlohmann::json;
 

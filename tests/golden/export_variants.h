@@ -25,8 +25,8 @@ struct Published {
 };
 
 // The rows of a file of entities, as this test has them; null where it failed. Lives as long as the variant is written.
-using OpenRows =
-    std::function<std::unique_ptr<Source>(const std::string& entities, const Settings& settings)>;
+using OpenRows = std::function<std::unique_ptr<exports::Source>(const std::string& entities,
+                                                                const exports::Settings& settings)>;
 
 // As the program does, with the variant's settings.
 void WriteVariant(const std::string& variant, const std::string& spec_path, const OpenRows& open,

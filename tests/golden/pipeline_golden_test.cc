@@ -20,6 +20,10 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::golden {
+
+using replay::Replay;
+using replay::ReplayOptions;
+
 namespace {
 
 using nlohmann::json;

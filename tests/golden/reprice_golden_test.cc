@@ -14,6 +14,13 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::golden {
+
+using access::ClientOf;
+using access::Ingest;
+using access::IngestSummary;
+using corrections::TargetKind;
+using embedded::Engine;
+
 namespace {
 
 const std::string kData = std::string(COBBLESTONE_SOURCE_DIR) + "/tests/golden/data/";

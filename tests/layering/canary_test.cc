@@ -24,7 +24,7 @@ Files SoundTree() {
        "    services/grants services/cobblestone tests/unit)\n"},
       {"common/base/CMakeLists.txt", "cobblestone_library(NAME base SOURCES exp.cc)"},
       {"common/base/README.md", "Why."},
-      {"common/base/exp.h", "double Exp(double x);"},
+      {"common/base/exp.h", "namespace cobblestone {\ndouble Exp(double x);\n}"},
       {"common/base/exp.cc", "#include \"common/base/exp.h\"\n#include <cmath>\ndouble Exp(double x);"},
       {"common/credit/CMakeLists.txt",
        "cobblestone_library(NAME credit SOURCES average.cc DEPS cobblestone::base)"},
@@ -104,6 +104,12 @@ struct Breach {
 };
 
 const Breach kBreaches[] = {
+    {"namespace-follows-folder", "services/claims/claims.h:1", "services/claims/claims.h",
+     "namespace cobblestone {\nclass Claims {};\n}"},
+    {"namespace-follows-folder", "services/grants/grants.h:4", "services/grants/grants.h",
+     "namespace cobblestone::claims {\nclass Claims;\n}\nnamespace cobblestone::claims {\nclass Grants {};\n}"},
+    {"namespace-follows-folder", "common/base/exp.h:1", "common/base/exp.h",
+     "namespace cobblestone::base {\ndouble Exp(double x);\n}"},
     {"unknown-folder", "common/misc/a.h", "common/misc/a.h", ""},
     {"include-direction", "common/base/exp.h:1", "common/base/exp.h", "#include \"common/credit/average.h\""},
     {"include-direction", "common/credit/average.h:2", "common/credit/average.h",

@@ -520,6 +520,41 @@ std::vector<Finding> FileName(const Tree& tree) {
   return findings;
 }
 
+// The namespace of the files below a folder: the name of the folder below `common` or `services`.
+std::string NamespaceOf(const std::string& path) {
+  if (IsWithin(path, "common/base") || IsWithin(path, "services/cobblestone")) return "cobblestone";
+  if (IsWithin(path, "common/stream/embedded")) return "cobblestone::stream::embedded";
+  if (IsWithin(path, "common/stream/kafka")) return "cobblestone::stream::kafka";
+  if (IsWithin(path, "services/export")) return "cobblestone::exports";  // `export` is a keyword
+  const size_t begin = path.find('/') + 1;
+  return "cobblestone::" + path.substr(begin, path.find('/', begin) - begin);
+}
+
+std::vector<Finding> NamespaceFollowsFolder(const Tree& tree) {
+  static const std::regex kForwards(R"(namespace cobblestone[\w:]* \{\s*(?:(?:class|struct) \w+;\s*)+\})");
+  static const std::regex kNamespace(R"((^|\n)namespace (cobblestone[\w:]*))");
+  std::vector<Finding> findings;
+  for (const auto& [path, file] : tree.sources) {
+    if (!IsCxx(path) || !(IsWithin(path, "common") || IsWithin(path, "services"))) continue;
+    const std::string wanted = NamespaceOf(path);
+    // Line breaks stay, so that the lines are those of the file.
+    std::string code = file.code;
+    const auto blank = [](char& c) {
+      if (c != '\n') c = ' ';
+    };
+    for (std::smatch hit; std::regex_search(code, hit, kForwards);)
+      std::for_each_n(code.begin() + hit.position(), hit.length(), blank);
+    for (std::sregex_iterator hit(code.begin(), code.end(), kNamespace), end; hit != end; ++hit) {
+      const std::string found = (*hit)[2].str();
+      if (found == wanted || (wanted != "cobblestone" && found.starts_with(wanted + "::"))) continue;
+      findings.push_back({"namespace-follows-folder",
+                          At(path, LineOf(code, static_cast<size_t>(hit->position(2)))),
+                          found + " is not the namespace of this folder; use " + wanted});
+    }
+  }
+  return findings;
+}
+
 std::vector<Finding> FolderWithoutReadme(const Tree& tree) {
   std::set<std::string> folders;
   for (const auto& [path, file] : tree.sources) folders.insert(FolderOf(path));
@@ -654,6 +689,8 @@ const std::vector<Rule>& AllRules() {
       {"sources-listed", "No source list is a glob.", SourcesAreListed},
       {"exact-arithmetic", "No compiler flag changes floating-point results.", ExactArithmetic},
       {"file-name", "Source files are named snake_case.", FileName},
+      {"namespace-follows-folder", "The namespace is the folder's name below common or services.",
+       NamespaceFollowsFolder},
       {"folder-without-readme", "Every folder with sources has a README.md.", FolderWithoutReadme},
       {"cited-document", "Every document, section and file that is cited exists.", CitedDocuments},
       {"banned-phrase", "Comments, messages and documents of the product have none of the banned phrases.",

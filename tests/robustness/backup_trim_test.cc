@@ -16,6 +16,10 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {
+
+using embedded::AppendBlock;
+using embedded::Engine;
+
 namespace {
 
 namespace fs = std::filesystem;

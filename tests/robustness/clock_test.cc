@@ -20,6 +20,11 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {
+
+using embedded::AppendBlock;
+using embedded::Engine;
+using embedded::EngineOptions;
+
 namespace {
 
 using ::testing::ElementsAre;

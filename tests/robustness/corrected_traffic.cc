@@ -14,6 +14,13 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::testing {
+
+using access::ClientOf;
+using access::IngestSummary;
+using corrections::CorrectionRequest;
+using corrections::TargetKind;
+using embedded::Engine;
+
 namespace {
 
 std::string BytesOf(const std::string& hex) {
@@ -61,8 +68,8 @@ class Operator {
     WriteTraffic(events, dir_ / "traffic.pb");
     IngestSummary summary;
     const auto client = ClientOf(*engine_);
-    const Status taken =
-        cobblestone::Ingest(*client, {.file = dir_ / "traffic.pb", .source = "traffic"}, {}, &summary);
+    const Status taken = cobblestone::access::Ingest(
+        *client, {.file = dir_ / "traffic.pb", .source = "traffic"}, {}, &summary);
     EXPECT_TRUE(taken.ok()) << taken.message();
   }
   void Decide(const CorrectionRequest& request, std::vector<Event>* out) {

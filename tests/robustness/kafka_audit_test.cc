@@ -26,6 +26,13 @@
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {
+
+using embedded::Engine;
+using kafka::AwaitNoMembers;
+using kafka::DeploymentOf;
+using kafka::KafkaDeployment;
+using kafka::kCheckpointTopic;
+
 namespace {
 
 using stream::kafka::Message;

@@ -21,6 +21,11 @@
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {
+
+using cli::WithCommas;
+using embedded::Engine;
+using kafka::DeploymentOf;
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -21,6 +21,10 @@
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {
+
+using embedded::Engine;
+using exports::StateSource;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -86,9 +90,9 @@ class KafkaExport : public ::testing::Test {
         [&](Engine& engine) {
           const auto source = StateSource::Open(engine.live_state(), {});
           ASSERT_TRUE(source.ok()) << source.status().message();
-          const auto spec = statistics::LoadSpec(Golden(std::string(kVariant) + "/db_dump.xml"));
+          const auto spec = exports::LoadSpec(Golden(std::string(kVariant) + "/db_dump.xml"));
           ASSERT_TRUE(spec.ok()) << spec.status().message();
-          const auto done = statistics::RunExport(
+          const auto done = exports::RunExport(
               **source, *spec,
               {.settings = {.strict_xml = true}, .now = std::stoll(time_), .out = world_.path(out)});
           ASSERT_TRUE(done.ok()) << done.status().message();

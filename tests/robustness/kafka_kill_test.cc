@@ -16,6 +16,9 @@
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {
+
+using embedded::Engine;
+
 namespace {
 
 constexpr int kKilled = 128 + SIGKILL;

@@ -30,6 +30,14 @@
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {
+
+using access::ClientOf;
+using access::Ingest;
+using access::IngestSummary;
+using embedded::Engine;
+using kafka::DeploymentOf;
+using traffic::GenerateOptions;
+
 namespace {
 
 using std::chrono::milliseconds;

@@ -19,6 +19,10 @@
 #include "tests/support/oracle.h"
 
 namespace cobblestone::testing {
+
+using kafka::CheckTopics;
+using kafka::DeploymentOf;
+
 namespace {
 
 Outcome LedgerOf(const settings::RunSettings& settings) {

@@ -17,6 +17,9 @@
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {
+
+using pipeline::kRulesVersion;
+
 namespace {
 
 using std::chrono::seconds;

@@ -20,6 +20,10 @@
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {
+
+using embedded::Engine;
+using kafka::KafkaView;
+
 namespace {
 
 using nlohmann::json;

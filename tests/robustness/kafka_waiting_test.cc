@@ -19,6 +19,9 @@
 #include "tests/support/job_events.h"
 
 namespace cobblestone::testing {
+
+using embedded::Engine;
+
 namespace {
 
 constexpr ProjectId kProject{8};  // not the traffic's

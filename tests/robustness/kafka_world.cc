@@ -21,6 +21,10 @@
 
 namespace cobblestone::testing {
 
+using embedded::Engine;
+using traffic::GenerateOptions;
+using traffic::Generator;
+
 namespace {
 
 constexpr std::size_t kBlockEvents = 5000;

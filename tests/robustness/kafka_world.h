@@ -133,7 +133,7 @@ class KafkaWorld {
 
   // With no worker running: the deployment on one machine, where every commit has been executed again and each fingerprint
   // compared; from the checkpoints on, or from the first one.
-  void WithMigrated(const std::function<void(Engine&)>& look, bool from_the_beginning = true) const;
+  void WithMigrated(const std::function<void(embedded::Engine&)>& look, bool from_the_beginning = true) const;
   // With no worker running: every commit is executed again, each fingerprint compared, from the checkpoints and from the
   // first one on, and both give the same state; then every grant, every total, as the oracle says. `from_the_beginning`
   // false: from the checkpoints on alone.
@@ -148,7 +148,7 @@ class KafkaWorld {
   std::string prefix_;
   int replication_;
   std::vector<Event> events_;
-  std::unique_ptr<Generator> more_;
+  std::unique_ptr<traffic::Generator> more_;
   KafkaWorldOptions options_;
 };
 

@@ -30,6 +30,13 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {
+
+using corrections::CorrectionRequest;
+using corrections::TargetKind;
+using embedded::AppendBlock;
+using embedded::Engine;
+using traffic::GenerateOptions;
+
 namespace {
 
 using testing::BusySettings;

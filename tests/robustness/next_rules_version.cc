@@ -1,7 +1,7 @@
 #include "services/pipeline/rules_version.h"
 
-namespace cobblestone {
+namespace cobblestone::pipeline {
 
 const std::uint32_t kRulesVersion = 2;
 
-}  // namespace cobblestone
+}  // namespace cobblestone::pipeline

@@ -28,6 +28,19 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {
+
+using access::Client;
+using access::ClientOf;
+using access::Ingest;
+using access::IngestSummary;
+using access::Question;
+using embedded::AppendBlock;
+using embedded::AppendOutcome;
+using embedded::Engine;
+using embedded::SourceLine;
+using replay::Replay;
+using replay::ReplayOptions;
+
 namespace {
 
 using nlohmann::json;

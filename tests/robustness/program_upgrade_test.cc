@@ -11,6 +11,9 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {
+
+using pipeline::kRulesVersion;
+
 namespace {
 
 using testing::Background;

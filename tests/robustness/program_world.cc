@@ -9,6 +9,8 @@
 
 namespace cobblestone::testing {
 
+using embedded::Engine;
+
 namespace fs = std::filesystem;
 
 namespace {

@@ -23,6 +23,12 @@
 #include "tests/support/trickle_traffic.h"
 
 namespace cobblestone::testing {
+
+using embedded::AppendBlock;
+using embedded::Engine;
+using traffic::GenerateOptions;
+using traffic::Generator;
+
 namespace {
 
 // The grants as the log holds them.

@@ -12,6 +12,10 @@
 #include "services/kafka/kafka_clock.h"
 
 namespace cobblestone::testing {
+
+using kafka::KafkaClock;
+using kafka::KafkaClockOptions;
+
 namespace {
 
 constexpr double kPeriod = credit::kDefaultScalePeriod;

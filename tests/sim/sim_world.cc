@@ -22,6 +22,17 @@
 
 namespace cobblestone::testing {
 
+using pipeline::kRulesVersion;
+using pipeline::MakeSlotFactory;
+using pipeline::PeekLine;
+using pipeline::PeekTime;
+using pipeline::PeriodEndsBefore;
+using pipeline::PeriodKind;
+using pipeline::PeriodKindOf;
+using pipeline::PipelineOptions;
+using traffic::GenerateOptions;
+using traffic::Generator;
+
 namespace {
 
 using sim::SimCluster;

@@ -29,7 +29,7 @@ class EngineStory : public ::testing::Test {
   void SetUp() override { Open(); }
 
   void Open() {
-    auto engine = Engine::Open(
+    auto engine = embedded::Engine::Open(
         settings_, [](const std::string&) {}, options_);
     ASSERT_TRUE(engine.ok()) << engine.status().message();
     engine_ = std::move(*engine);
@@ -42,7 +42,7 @@ class EngineStory : public ::testing::Test {
     Open();
   }
   void Say(double time, wire::EventBody body) {
-    AppendBlock block{.source = "story", .first_line = id_, .own_ticks = true};
+    embedded::AppendBlock block{.source = "story", .first_line = id_, .own_ticks = true};
     block.lines.push_back(
         {.envelope = wire::EncodeEvent(
              {.head = {.id = ++id_, .project = kProject, .time = time}, .body = std::move(body)})});
@@ -63,8 +63,8 @@ class EngineStory : public ::testing::Test {
 
   TempDir temp_;
   settings::RunSettings settings_;
-  EngineOptions options_;
-  std::unique_ptr<Engine> engine_;
+  embedded::EngineOptions options_;
+  std::unique_ptr<embedded::Engine> engine_;
   std::uint64_t id_ = 0;  // of the event said last
 };
 

@@ -7,6 +7,10 @@
 
 namespace cobblestone::testing {
 
+using pipeline::MakeSlot;
+using pipeline::PipelineOptions;
+using pipeline::SlotCount;
+
 namespace {
 
 void Must(const Status& status) {

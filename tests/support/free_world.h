@@ -49,7 +49,7 @@ class FreeWorld {
   }
   // Records of a topic, partition by partition.
   [[nodiscard]] std::vector<std::string> Records(stream::TopicIndex topic) const;
-  [[nodiscard]] std::vector<PipelineSlot>& slots() { return slots_; }
+  [[nodiscard]] std::vector<pipeline::PipelineSlot>& slots() { return slots_; }
   // With which all records are read from now on; 0: unknown.
   void set_append_time(double time) { append_time_ = time; }
 
@@ -60,7 +60,7 @@ class FreeWorld {
   std::uint32_t partitions_;
   std::mt19937_64 random_;
   double append_time_ = 0;
-  std::vector<PipelineSlot> slots_;
+  std::vector<pipeline::PipelineSlot> slots_;
   std::set<std::pair<std::size_t, std::size_t>> held_;  // slot and input
   std::map<stream::TopicPartition, std::vector<std::string>> log_;
   std::vector<std::string> ledger_;

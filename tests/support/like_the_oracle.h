@@ -16,16 +16,16 @@ namespace cobblestone::testing {
 
 using Events = std::vector<std::string>;
 
-inline Events Generate(const GenerateOptions& options) {
-  Generator generator(options);
+inline Events Generate(const traffic::GenerateOptions& options) {
+  traffic::Generator generator(options);
   Events events;
   for (std::string envelope; generator.Next(&envelope);) events.push_back(envelope);
   return events;
 }
 
 // Everything that can happen, often.
-inline GenerateOptions Eventful(std::uint64_t seed) {
-  GenerateOptions options;
+inline traffic::GenerateOptions Eventful(std::uint64_t seed) {
+  traffic::GenerateOptions options;
   options.seed = seed;
   options.results = 1500;
   options.hosts = 60;

@@ -14,6 +14,11 @@
 
 namespace cobblestone::testing {
 
+using pipeline::MakeSlot;
+using pipeline::PipelineOptions;
+using pipeline::PipelineSlot;
+using pipeline::SlotCount;
+
 LockstepWorld::LockstepWorld(std::uint32_t partitions) : partitions_(partitions) {
   // In how many commits something expires must not show.
   const PipelineOptions options{.partitions = partitions,

@@ -48,14 +48,14 @@ class LockstepWorld {
   [[nodiscard]] std::map<std::string, std::string> StateRows();
 
   [[nodiscard]] std::uint64_t duplicates() const;
-  [[nodiscard]] std::vector<PipelineSlot>& slots() { return slots_; }
+  [[nodiscard]] std::vector<pipeline::PipelineSlot>& slots() { return slots_; }
 
  private:
   static void Must(const Status& status);
   void Barrier();
 
   std::uint32_t partitions_;
-  std::vector<PipelineSlot> slots_;
+  std::vector<pipeline::PipelineSlot> slots_;
   std::unique_ptr<stream::Lockstep> lockstep_;
   std::uint64_t next_line_ = 0;
   std::uint64_t barriers_ = 0;

@@ -5,6 +5,9 @@
 #include <string>
 
 namespace cobblestone::testing {
+
+using pipeline::PipelineSlot;
+
 namespace {
 
 // What its hosts in the same partition come to.

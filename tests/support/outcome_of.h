@@ -11,7 +11,7 @@ namespace cobblestone::testing {
 
 // `ledger`, `refused`: all records of the topics. Throws std::runtime_error where an account lies in two partitions or a
 // record is none.
-Outcome OutcomeOf(std::span<PipelineSlot> slots, std::span<const std::string> ledger,
+Outcome OutcomeOf(std::span<pipeline::PipelineSlot> slots, std::span<const std::string> ledger,
                   std::span<const std::string> refused);
 
 }  // namespace cobblestone::testing

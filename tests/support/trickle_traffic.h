@@ -17,8 +17,8 @@ namespace cobblestone::testing {
 inline constexpr std::uint64_t kEventsOfResult = 256;
 
 // Few results for each host and version: none has the samples for a scale, of which the oracle knows nothing.
-inline GenerateOptions Trickling(std::uint64_t seed) {
-  GenerateOptions options = Eventful(seed);
+inline traffic::GenerateOptions Trickling(std::uint64_t seed) {
+  traffic::GenerateOptions options = Eventful(seed);
   options.dispatches = true;
   options.trickles = 6;
   options.bad_trickles = 0.3;
@@ -41,7 +41,7 @@ struct TrickleTraffic {
   Events results;
 };
 
-inline TrickleTraffic UnorderedTrickles(GenerateOptions options) {
+inline TrickleTraffic UnorderedTrickles(traffic::GenerateOptions options) {
   options.conflicts = 0;
   options.bad_lines = 0;
   options.team_changes = 0;

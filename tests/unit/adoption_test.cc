@@ -14,6 +14,9 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::adoption {
+
+using events::EventItem;
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -26,8 +29,8 @@ class Adoption : public ::testing::Test {
     std::ofstream(dir_ / name, std::ios::binary | std::ios::trunc) << text;
     return dir_ / name;
   }
-  static std::unique_ptr<statistics::EntitiesFile> OpenFile(const std::string& path) {
-    auto file = statistics::EntitiesFile::Open(path, {});
+  static std::unique_ptr<exports::EntitiesFile> OpenFile(const std::string& path) {
+    auto file = exports::EntitiesFile::Open(path, {});
     EXPECT_TRUE(file.ok()) << file.status().message();
     return file.ok() ? std::move(*file) : nullptr;
   }
@@ -96,14 +99,14 @@ TEST_F(Adoption, NothingPrivateGetsIntoAnEvent) {
     ++looked;
     EXPECT_EQ(all.find(secret), std::string::npos) << secret;
   };
-  ASSERT_TRUE(file->Users([&](const statistics::User& user) {
+  ASSERT_TRUE(file->Users([&](const exports::User& user) {
                     absent(user.cross_project_id);
                     absent(user.email_addr);
                     absent(user.authenticator.value_or(""));
                     return Status::Ok();
                   })
                   .ok());
-  ASSERT_TRUE(file->Hosts([&](const statistics::Host& host) {
+  ASSERT_TRUE(file->Hosts([&](const exports::Host& host) {
                     absent(host.domain_name.value_or(""));
                     return Status::Ok();
                   })

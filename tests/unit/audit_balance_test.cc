@@ -11,6 +11,12 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {
+
+using audit::AccountBalance;
+using audit::AuditedAccount;
+using audit::AuditProblems;
+using audit::ResultBalance;
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -43,7 +49,7 @@ class Results : public ::testing::TestWithParam<std::size_t> {
   std::vector<std::string> Problems() {
     AuditProblems problems;
     EXPECT_TRUE(balance_.Compare(problems).ok());
-    return problems.present();
+    return problems.texts();
   }
 
   testing::TempDir dir_;
@@ -137,7 +143,7 @@ class Accounts : public ::testing::TestWithParam<std::size_t> {
     const auto accounts = balance_.Compare(problems);
     EXPECT_TRUE(accounts.ok());
     accounts_ = *accounts;
-    return problems.present();
+    return problems.texts();
   }
 
   testing::TempDir dir_;

@@ -13,6 +13,9 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {
+
+using audit::SpillSort;
+
 namespace {
 
 using ::testing::HasSubstr;

@@ -13,6 +13,10 @@
 #include "services/pipeline/pipeline.h"
 
 namespace cobblestone {
+
+using pipeline::MakeSlot;
+using pipeline::PipelineSlot;
+
 namespace {
 
 constexpr double kStart = 1.7e9;

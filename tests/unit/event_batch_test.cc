@@ -13,6 +13,14 @@
 #include "tests/support/in_child.h"
 
 namespace cobblestone {
+
+using access::BatchIngest;
+using access::EventSink;
+using embedded::AppendBlock;
+using embedded::AppendOutcome;
+using embedded::ProducerState;
+using embedded::SourceLine;
+
 namespace {
 
 using gateway::EventBatch;

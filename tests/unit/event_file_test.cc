@@ -12,6 +12,13 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {
+
+using events::EventFile;
+using events::EventFormat;
+using events::EventItem;
+using events::EventWriter;
+using events::kMaxEventBytes;
+
 namespace {
 
 using testing::TempDir;

@@ -11,6 +11,11 @@
 #include "tests/unit/export_rows.h"
 
 namespace cobblestone::statistics {
+
+using exports::EntitiesFile;
+using exports::Host;
+using exports::User;
+
 namespace {
 
 using ::testing::ElementsAre;

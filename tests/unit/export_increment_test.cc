@@ -17,6 +17,21 @@
 #include "tests/unit/export_rows.h"
 
 namespace cobblestone::statistics {
+
+using exports::CreditText;
+using exports::DigestOf;
+using exports::EntitiesFile;
+using exports::ExportJob;
+using exports::ExportOutcome;
+using exports::OutputFigures;
+using exports::ParseSpec;
+using exports::ReadBack;
+using exports::ReadBackOutcome;
+using exports::ReadRecords;
+using exports::ReadRemoved;
+using exports::RecordKey;
+using exports::RunExport;
+
 namespace {
 
 namespace fs = std::filesystem;

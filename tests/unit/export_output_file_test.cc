@@ -16,6 +16,14 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::statistics {
+
+using exports::Compression;
+using exports::ContentReader;
+using exports::DigestOf;
+using exports::FileFigures;
+using exports::OutputFile;
+using exports::Workers;
+
 namespace {
 
 std::string Bytes(const std::string& path) {

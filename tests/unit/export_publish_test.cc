@@ -16,6 +16,10 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::statistics {
+
+using exports::Publication;
+using exports::PublishOptions;
+
 namespace {
 
 namespace fs = std::filesystem;

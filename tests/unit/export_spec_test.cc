@@ -7,6 +7,14 @@
 #include "services/export/settings.h"
 
 namespace cobblestone::statistics {
+
+using exports::Compression;
+using exports::LoadSpec;
+using exports::ParseSettings;
+using exports::ParseSpec;
+using exports::Sort;
+using exports::Table;
+
 namespace {
 
 using ::testing::ElementsAre;

@@ -16,6 +16,18 @@
 #include "tests/unit/export_rows.h"
 
 namespace cobblestone::statistics {
+
+using exports::AppendAttribute;
+using exports::AppendCdata;
+using exports::AppendRaw;
+using exports::ContentReader;
+using exports::CpidOf;
+using exports::EntitiesFile;
+using exports::FileFigures;
+using exports::ParseSpec;
+using exports::RunExport;
+using exports::User;
+
 namespace {
 
 using testing::Json;

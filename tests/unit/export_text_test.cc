@@ -13,6 +13,22 @@
 #include "services/export/text.h"
 
 namespace cobblestone::statistics {
+
+using exports::AppendEscaped;
+using exports::AppendFixed;
+using exports::AppendId;
+using exports::AppendRounded;
+using exports::BeginsWithDeleted;
+using exports::Cut;
+using exports::EqualsDeleted;
+using exports::Host;
+using exports::IsShown;
+using exports::kBlobBytes;
+using exports::Md5Hex;
+using exports::PhpNumber;
+using exports::Team;
+using exports::User;
+
 namespace {
 
 std::string Escaped(std::string_view text) {

@@ -11,6 +11,11 @@
 #include "common/wire/events/event_codec.h"
 
 namespace cobblestone {
+
+using traffic::CheckGenerateOptions;
+using traffic::GenerateOptions;
+using traffic::Generator;
+
 namespace {
 
 std::vector<std::string> Generate(const GenerateOptions& options) {

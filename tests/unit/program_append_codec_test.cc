@@ -4,6 +4,16 @@
 #include <nlohmann/json.hpp>
 
 namespace cobblestone {
+
+using access::DecodeAppendBlock;
+using access::EncodeAppendBlock;
+using access::HashText;
+using access::OutcomeJson;
+using access::ParseHashText;
+using access::ParseOutcomeJson;
+using embedded::AppendBlock;
+using embedded::AppendOutcome;
+
 namespace {
 
 AppendBlock ThreeLines() {

@@ -19,6 +19,18 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {
+
+using access::Answer;
+using access::Client;
+using access::ConnectClient;
+using access::ErrorJson;
+using access::HttpStatusOf;
+using access::OutcomeJson;
+using access::ProducerJson;
+using access::Question;
+using access::UrlOf;
+using embedded::AppendBlock;
+
 namespace {
 
 using nlohmann::json;

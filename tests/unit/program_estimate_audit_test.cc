@@ -8,6 +8,9 @@
 #include <vector>
 
 namespace cobblestone {
+
+using audit::EstimateAudit;
+
 namespace {
 
 using ::testing::Contains;

@@ -10,6 +10,23 @@
 #include "services/cli/progress.h"
 
 namespace cobblestone {
+
+using cli::AccountText;
+using cli::AuditText;
+using cli::ExplainText;
+using cli::FixedText;
+using cli::HostVersionText;
+using cli::NumberText;
+using cli::Progress;
+using cli::ProgressText;
+using cli::RefusedListText;
+using cli::RefusedText;
+using cli::ScalesText;
+using cli::TasksText;
+using cli::TerminalLines;
+using cli::TerminalText;
+using cli::UtcText;
+
 namespace {
 
 using nlohmann::json;

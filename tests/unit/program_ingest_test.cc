@@ -14,6 +14,20 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {
+
+using access::Client;
+using access::FindLines;
+using access::Ingest;
+using access::IngestOptions;
+using access::IngestSummary;
+using access::ProducerJson;
+using access::Question;
+using embedded::AppendBlock;
+using embedded::AppendOutcome;
+using embedded::ProducerState;
+using embedded::SourceLine;
+using events::EventFile;
+
 namespace {
 
 using ::testing::ElementsAre;

@@ -17,6 +17,13 @@
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {
+
+using ledger::IndexedLogOf;
+using ledger::KeepLedgerSums;
+using ledger::LedgerAccount;
+using ledger::LedgerPlaces;
+using ledger::LedgerSums;
+
 namespace {
 
 using stream::IndexedLog;

@@ -9,6 +9,11 @@
 #include "common/wire/events/event_codec.h"
 
 namespace cobblestone {
+
+using pipeline::PeriodEndsBefore;
+using pipeline::PeriodKind;
+using pipeline::PeriodKindOf;
+
 namespace {
 
 // What is said, one letter each, with a '|' where a period ends before it; '!' asks for that before the next; '.' is the end.

@@ -10,6 +10,12 @@
 #include "common/wire/ledger/refused_codec.h"
 
 namespace cobblestone {
+
+using kafka::AboveShare;
+using kafka::RefusalAlarm;
+using kafka::RefusalsByProject;
+using kafka::RefusalWatch;
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -49,8 +55,7 @@ TEST_F(Refusals, AboveTheShareAProjectIsNamedWithItsReasons) {
   const RefusalsByProject above = Above(20);
   ASSERT_EQ(above.size(), 1u);
   const std::string alarm = RefusalAlarm(above.begin()->first, above.begin()->second);
-  EXPECT_THAT(alarm,
-              HasSubstr("project 2, 101 of 500 records were refused: UNKNOWN_HOST 90, TOO_LATE 11"));
+  EXPECT_THAT(alarm, HasSubstr("project 2, 101 of 500 records were refused: UNKNOWN_HOST 90, TOO_LATE 11"));
   EXPECT_THAT(alarm, HasSubstr("cobblestone refused list"));
   EXPECT_TRUE(Above(20).empty()) << "each is counted once";
 }

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 namespace cobblestone {
+
+using cli::Schedule;
+
 namespace {
 
 constexpr std::int64_t kMidnight = 20000 * std::int64_t{86400};

@@ -11,6 +11,11 @@
 #include "services/pipeline/event_time.h"
 
 namespace cobblestone {
+
+using pipeline::EncodeTick;
+using pipeline::Ticker;
+using pipeline::TickMaker;
+
 namespace {
 
 using ::testing::ElementsAre;

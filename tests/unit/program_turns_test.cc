@@ -13,6 +13,13 @@
 #include "services/access/event_batch.h"
 
 namespace cobblestone {
+
+using access::BatchIngest;
+using access::EventSink;
+using embedded::AppendBlock;
+using embedded::AppendOutcome;
+using embedded::ProducerState;
+
 namespace {
 
 TEST(FairMutex, GoesToWaitingThreadsInTheOrderInWhichTheyCame) {

@@ -7,6 +7,14 @@
 #include <array>
 
 namespace cobblestone::wire {
+
+using stage::FactsRow;
+using stage::ProfileRow;
+using stage::ShownOf;
+using stage::TakeFacts;
+using stage::TakeFigures;
+using stage::TakeProfile;
+
 namespace {
 
 const stream::Key kUser{.project = 1, .id = 7, .sub = 0};

@@ -133,7 +133,7 @@ class LogImpl final : public Log {
   mutable std::mutex mutex_;
   std::condition_variable work_;     // wakes the committer
   std::condition_variable room_;     // Append() waits for space
-  std::condition_variable told_cv_;  // WaitDurable() waits for callbacks
+  std::condition_variable called_cv_;  // WaitDurable() waits for callbacks
   std::deque<Pending> pending_;
   AppendClock clock_;
   std::vector<Extent> extents_;  // by slot
@@ -143,7 +143,7 @@ class LogImpl final : public Log {
   std::uint64_t last_ticket_ = 0;
   std::uint64_t last_trim_ticket_ = 0;
   std::uint64_t durable_ticket_ = 0;
-  std::uint64_t told_ticket_ = 0;  // callbacks have run up to this ticket
+  std::uint64_t called_ticket_ = 0;  // callbacks have run up to this ticket
   bool telling_ = false;
   bool stopping_ = false;
   bool gathering_ = false;  // the committer waits for more units, not for the first one
@@ -389,17 +389,17 @@ void LogImpl::Commit(std::deque<Pending>& units) {
   }
   {
     const std::scoped_lock lock(mutex_);
-    told_ticket_ = units.back().ticket;
+    called_ticket_ = units.back().ticket;
     telling_ = false;
   }
-  told_cv_.notify_all();
+  called_cv_.notify_all();
 }
 
 void LogImpl::WaitDurable(std::uint64_t ticket) {
   std::unique_lock lock(mutex_);
   COBBLESTONE_CHECK(ticket <= last_ticket_, "waiting for ticket " + std::to_string(ticket) +
                                                 ", but the last ticket is " + std::to_string(last_ticket_));
-  told_cv_.wait(lock, [&] { return told_ticket_ >= ticket; });
+  called_cv_.wait(lock, [&] { return called_ticket_ >= ticket; });
 }
 
 void LogImpl::CommitSoon() {

@@ -4,6 +4,13 @@
 #include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
+
+using access::Purpose;
+using cli::AccountText;
+using cli::AddVerb;
+using cli::Program;
+using cli::Verb;
+
 namespace {
 
 struct Options {

@@ -11,6 +11,22 @@
 #include "services/cobblestone/commands/refusals.h"
 
 namespace cobblestone {
+
+using access::Client;
+using access::Ingest;
+using access::IngestOptions;
+using access::IngestPoint;
+using access::IngestSummary;
+using access::Purpose;
+using cli::AddVerb;
+using cli::kExitOk;
+using cli::kExitProblems;
+using cli::Program;
+using cli::Progress;
+using cli::TerminalText;
+using cli::Verb;
+using cli::WithCommas;
+
 namespace {
 
 using nlohmann::json;
@@ -133,9 +149,9 @@ void Print(const Options& options, const Outcome& outcome) {
                           : "THE PIPELINE'S TOTALS DIFFER FROM THE TOTALS THAT WERE READ");
 }
 
-Result<std::unique_ptr<statistics::EntitiesFile>> OpenFile(const Options& options) {
+Result<std::unique_ptr<exports::EntitiesFile>> OpenFile(const Options& options) {
   Progress finding("bytes", options.as_json);
-  auto entities = statistics::EntitiesFile::Open(
+  auto entities = exports::EntitiesFile::Open(
       options.file, {.statsexport_enabled = {}, .progress = [&](std::uint64_t done, std::uint64_t all) {
                        finding.Show({.done = done, .all = all, .counted = done});
                      }});
@@ -146,7 +162,7 @@ Result<std::unique_ptr<statistics::EntitiesFile>> OpenFile(const Options& option
   return entities;
 }
 
-Status Send(Client& client, const Options& options, statistics::EntitiesFile& entities, Outcome* outcome) {
+Status Send(Client& client, const Options& options, exports::EntitiesFile& entities, Outcome* outcome) {
   const auto refused_before = RefusedSoFar(client);
   if (!refused_before.ok()) return refused_before.status();
   IngestOptions ingest{.file = options.file, .source = options.source};

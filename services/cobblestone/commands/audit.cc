@@ -13,6 +13,20 @@
 #include "services/kafka/audited_deployment.h"
 
 namespace cobblestone {
+
+using access::Client;
+using access::Purpose;
+using audit::AuditLedger;
+using cli::AddVerb;
+using cli::AuditText;
+using cli::kExitOk;
+using cli::kExitProblems;
+using cli::Program;
+using cli::Progress;
+using cli::TerminalLines;
+using cli::Verb;
+using kafka::OpenAudited;
+
 namespace {
 
 constexpr std::uint32_t kAnyAge = std::numeric_limits<std::uint32_t>::max();

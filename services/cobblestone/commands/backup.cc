@@ -10,6 +10,16 @@
 #include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
+
+using cli::AddVerb;
+using cli::kExitOk;
+using cli::Program;
+using cli::Progress;
+using cli::ProgressPoint;
+using cli::TerminalText;
+using cli::Verb;
+using cli::WithCommas;
+
 namespace {
 
 struct Options {

@@ -9,6 +9,15 @@
 #include <system_error>
 
 namespace cobblestone {
+
+using access::Client;
+using access::Purpose;
+using access::Question;
+using cli::ExitCodeOf;
+using cli::kExitOk;
+using cli::TerminalLines;
+using cli::Verb;
+
 namespace {
 
 constexpr const char* kRemembered = "/made_with.yaml";

@@ -27,6 +27,33 @@
 #include "services/traffic/generate.h"
 
 namespace cobblestone {
+
+using access::Client;
+using access::ConnectClient;
+using access::Ingest;
+using access::IngestOptions;
+using access::IngestPoint;
+using access::IngestSummary;
+using access::SocketAnswers;
+using cli::AddVerb;
+using cli::AuditText;
+using cli::ChildProcess;
+using cli::CompareWithGolden;
+using cli::ExplainText;
+using cli::kExitOk;
+using cli::kExitProblems;
+using cli::Program;
+using cli::Progress;
+using cli::ReadExpectedGrants;
+using cli::ShowPage;
+using cli::SomebodyLooks;
+using cli::StopSignals;
+using cli::Verb;
+using cli::WithCommas;
+using embedded::Engine;
+using events::EventWriter;
+using traffic::Generator;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

@@ -4,6 +4,13 @@
 #include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
+
+using access::Purpose;
+using cli::AddVerb;
+using cli::ExplainText;
+using cli::Program;
+using cli::Verb;
+
 namespace {
 
 struct Options {

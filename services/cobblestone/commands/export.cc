@@ -18,6 +18,24 @@
 #include "services/export/state/state_source.h"
 
 namespace cobblestone {
+
+using audit::Reconcile;
+using cli::AddVerb;
+using cli::kExitBusy;
+using cli::kExitOk;
+using cli::kExitProblems;
+using cli::Program;
+using cli::Progress;
+using cli::RunLog;
+using cli::Schedule;
+using cli::StopSignals;
+using cli::TerminalText;
+using cli::Verb;
+using cli::WithCommas;
+using exports::PipelineState;
+using exports::StateSource;
+using ledger::StateSnapshot;
+
 namespace {
 
 struct Options {
@@ -28,7 +46,7 @@ struct Options {
   std::vector<std::string> settings;
   bool strict_xml = false;
   std::int64_t now = -1;
-  statistics::ExportJob job;
+  exports::ExportJob job;
   int nice = 15;
   std::string schedule;
   std::string read;
@@ -38,23 +56,23 @@ struct Options {
 
 void Warn(const std::string& what) { std::fprintf(stderr, "cobblestone: %s\n", TerminalText(what).c_str()); }
 
-nlohmann::json OutputsJson(const std::vector<statistics::OutputFigures>& outputs) {
+nlohmann::json OutputsJson(const std::vector<exports::OutputFigures>& outputs) {
   nlohmann::json json = nlohmann::json::array();
-  for (const statistics::OutputFigures& output : outputs)
+  for (const exports::OutputFigures& output : outputs)
     json.push_back({{"name", output.name},
                     {"records", output.totals.records},
-                    {"total_credit", statistics::CreditText(output.totals.credit)},
-                    {"records_hash", statistics::HashText(output.totals.hash)},
+                    {"total_credit", exports::CreditText(output.totals.credit)},
+                    {"records_hash", exports::HashText(output.totals.hash)},
                     {"written", output.changed},
                     {"removed", output.removed}});
   return json;
 }
 
-void PrintOutputs(const std::vector<statistics::OutputFigures>& outputs, bool incremental) {
-  for (const statistics::OutputFigures& output : outputs) {
+void PrintOutputs(const std::vector<exports::OutputFigures>& outputs, bool incremental) {
+  for (const exports::OutputFigures& output : outputs) {
     std::printf("%-20s %14s records", output.name.c_str(), WithCommas(output.totals.records).c_str());
     if (output.totals.credit != 0)
-      std::printf("  %s Cobblestones", statistics::CreditText(output.totals.credit).c_str());
+      std::printf("  %s Cobblestones", exports::CreditText(output.totals.credit).c_str());
     if (incremental)
       std::printf("  (%s written, %s removed)", WithCommas(output.changed).c_str(),
                   WithCommas(output.removed).c_str());
@@ -67,7 +85,7 @@ int Read(const Options& options) {
   directories.insert(directories.end(), options.then.begin(), options.then.end());
   Progress progress("files", options.json);
   std::uint64_t files = 0;
-  const auto outcome = statistics::ReadBack(directories, [&](const std::string&) {
+  const auto outcome = exports::ReadBack(directories, [&](const std::string&) {
     ++files;
     progress.Show({.done = files, .counted = files});
   });
@@ -88,16 +106,16 @@ int Read(const Options& options) {
 // The rows and their source.
 struct From {
   std::unique_ptr<PipelineState> state;  // null: a file
-  std::unique_ptr<statistics::Source> source;
+  std::unique_ptr<exports::Source> source;
 };
 
-Status OpenFile(const Options& options, const statistics::Settings& settings, From* from) {
+Status OpenFile(const Options& options, const exports::Settings& settings, From* from) {
   Progress finding("bytes", options.json);
-  auto entities = statistics::EntitiesFile::Open(options.entities,
-                                                 {.statsexport_enabled = settings.statsexport_enabled,
-                                                  .progress = [&](std::uint64_t done, std::uint64_t all) {
-                                                    finding.Show({.done = done, .all = all, .counted = done});
-                                                  }});
+  auto entities = exports::EntitiesFile::Open(options.entities,
+                                              {.statsexport_enabled = settings.statsexport_enabled,
+                                               .progress = [&](std::uint64_t done, std::uint64_t all) {
+                                                 finding.Show({.done = done, .all = all, .counted = done});
+                                               }});
   finding.Finish();
   if (!entities.ok()) return entities.status();
   for (const std::string& section : (*entities)->unknown_sections())
@@ -108,9 +126,9 @@ Status OpenFile(const Options& options, const statistics::Settings& settings, Fr
 
 // Compares the accounts with the sums of the ledger. The sums continue from the last export; if they differ,
 // the whole ledger is read again and decides.
-Result<statistics::LedgerTotals> ControlTotals(const Options& options, From* from,
-                                               const StateSnapshot& snapshot) {
-  const auto attempt = [&](bool from_start) -> Result<statistics::LedgerTotals> {
+Result<exports::LedgerTotals> ControlTotals(const Options& options, From* from,
+                                            const StateSnapshot& snapshot) {
+  const auto attempt = [&](bool from_start) -> Result<exports::LedgerTotals> {
     Progress reading("records of the ledger", options.json);
     auto sums =
         from->state->SumLedger(snapshot.places, from_start, [&](std::uint64_t done, std::uint64_t all) {
@@ -128,7 +146,7 @@ Result<statistics::LedgerTotals> ControlTotals(const Options& options, From* fro
 // A mistyped number would publish empty files in place of a project's.
 Status CheckProject(const Options& options, const settings::RunSettings& settings,
                     const StateSource& source) {
-  const statistics::RowCounts rows = source.RowsExpected();
+  const exports::RowCounts rows = source.RowsExpected();
   if (source.projects().contains(options.project) || rows.users + rows.teams + rows.hosts > 0)
     return Status::Ok();
   std::set<std::uint32_t> known = source.projects();
@@ -143,8 +161,8 @@ Status CheckProject(const Options& options, const settings::RunSettings& setting
                           ": say which with --project. Nothing was written");
 }
 
-Status OpenPipeline(const Options& options, const statistics::Settings& settings, From* from,
-                    statistics::ExportJob* job) {
+Status OpenPipeline(const Options& options, const exports::Settings& settings, From* from,
+                    exports::ExportJob* job) {
   const auto place = SettingsOf(options.place);
   if (!place.ok()) return place.status();
   auto state = PipelineState::Open(*place, ReportOpening);
@@ -163,12 +181,12 @@ Status OpenPipeline(const Options& options, const statistics::Settings& settings
 }
 
 int Export(const Options& options) {
-  auto settings = statistics::ParseSettings(options.settings);
+  auto settings = exports::ParseSettings(options.settings);
   if (!settings.ok()) return TellError(settings.status());
   settings->strict_xml = options.strict_xml;
-  const auto spec = statistics::LoadSpec(options.spec);
+  const auto spec = exports::LoadSpec(options.spec);
   if (!spec.ok()) return TellError(spec.status());
-  statistics::ExportJob job = options.job;
+  exports::ExportJob job = options.job;
   job.settings = *settings;
   job.now = options.now >= 0 ? options.now
                              : std::chrono::duration_cast<std::chrono::seconds>(
@@ -187,7 +205,7 @@ int Export(const Options& options) {
     writing.Finish();
     Warn(what);
   };
-  const auto outcome = statistics::RunExport(*from.source, *spec, job);
+  const auto outcome = exports::RunExport(*from.source, *spec, job);
   writing.Finish();
   if (!outcome.ok()) return TellError(outcome.status());
   if (options.json) {
@@ -210,9 +228,9 @@ int Export(const Options& options) {
 int Again(const Options& options) {
   const auto schedule = Schedule::Parse(options.schedule);
   if (!schedule.ok()) return TellError(schedule.status());
-  if (const auto settings = statistics::ParseSettings(options.settings); !settings.ok())
+  if (const auto settings = exports::ParseSettings(options.settings); !settings.ok())
     return TellError(settings.status());
-  if (const auto spec = statistics::LoadSpec(options.spec); !spec.ok()) return TellError(spec.status());
+  if (const auto spec = exports::LoadSpec(options.spec); !spec.ok()) return TellError(spec.status());
   const StopSignals signals;
   RunLog log({});
   std::int64_t last = -1;

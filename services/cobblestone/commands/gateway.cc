@@ -14,6 +14,22 @@
 #include "services/kafka/kafka_view_metrics.h"
 
 namespace cobblestone {
+
+using access::AccessLogOf;
+using access::EngineGateway;
+using access::MakeKafkaPipeline;
+using access::WarningsOf;
+using cli::AddVerb;
+using cli::kExitOk;
+using cli::Program;
+using cli::RunLog;
+using cli::StopSignals;
+using cli::Verb;
+using embedded::Engine;
+using embedded::EngineMetrics;
+using kafka::KafkaView;
+using kafka::KafkaViewMetrics;
+
 namespace {
 
 constexpr const char* kUsualPlace = "127.0.0.1:8080";

@@ -9,6 +9,17 @@
 #include "services/events/event_file.h"
 
 namespace cobblestone {
+
+using cli::AddVerb;
+using cli::kExitOk;
+using cli::Program;
+using cli::Progress;
+using cli::Verb;
+using events::EventWriter;
+using traffic::CheckGenerateOptions;
+using traffic::GenerateOptions;
+using traffic::Generator;
+
 namespace {
 
 struct Options {

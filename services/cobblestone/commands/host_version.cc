@@ -4,6 +4,14 @@
 #include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
+
+using access::Purpose;
+using access::Question;
+using cli::AddVerb;
+using cli::HostVersionText;
+using cli::Program;
+using cli::Verb;
+
 namespace {
 
 struct Options {

@@ -16,6 +16,29 @@
 #include "services/events/trickle_file.h"
 
 namespace cobblestone {
+
+using access::BadLine;
+using access::Client;
+using access::FindLines;
+using access::Ingest;
+using access::IngestOptions;
+using access::IngestPoint;
+using access::IngestSummary;
+using access::Purpose;
+using cli::AddVerb;
+using cli::kExitOk;
+using cli::kExitProblems;
+using cli::Program;
+using cli::Progress;
+using cli::TerminalText;
+using cli::Verb;
+using cli::WithCommas;
+using events::EventFile;
+using events::EventFormatName;
+using events::EventStream;
+using events::TrickleFile;
+using events::TrickleFormats;
+
 namespace {
 
 using nlohmann::json;

@@ -11,7 +11,7 @@ namespace cobblestone {
 // Serves at metrics.listen; null if that is empty. `metrics` must outlive the server.
 template <class Metrics>
 Result<std::unique_ptr<metrics::ScrapeServer>> ServeMetrics(const settings::RunSettings& settings,
-                                                            Metrics& metrics, RunLog& log) {
+                                                            Metrics& metrics, cli::RunLog& log) {
   if (settings.metrics.listen.empty()) return std::unique_ptr<metrics::ScrapeServer>();
   auto server = metrics::ScrapeServer::Start({.listen = settings.metrics.listen,
                                               .render = [&metrics] { return metrics.Render(); },

@@ -6,6 +6,18 @@
 #include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
+
+using cli::AddVerb;
+using cli::kExitOk;
+using cli::Program;
+using cli::Progress;
+using cli::Verb;
+using cli::WithCommas;
+using kafka::MigrateCounts;
+using kafka::MigrateOptions;
+using kafka::MigrateToEmbedded;
+using kafka::MigrateToKafka;
+
 namespace {
 
 struct Options {

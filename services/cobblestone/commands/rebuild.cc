@@ -8,6 +8,19 @@
 #include "services/kafka/kafka_deployment.h"
 
 namespace cobblestone {
+
+using cli::AddVerb;
+using cli::kExitOk;
+using cli::Program;
+using cli::Progress;
+using cli::Verb;
+using cli::WithCommas;
+using kafka::JournalTaken;
+using kafka::PipelineOf;
+using kafka::Rebuild;
+using kafka::RoleNamed;
+using pipeline::SlotCount;
+
 namespace {
 
 struct Options {

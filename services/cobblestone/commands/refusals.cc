@@ -9,6 +9,9 @@
 
 namespace cobblestone {
 
+using access::Client;
+using cli::TerminalText;
+using cli::WithCommas;
 using nlohmann::json;
 
 Result<std::uint64_t> RefusedSoFar(Client& client) {

@@ -22,9 +22,9 @@ struct Refusals {
 };
 
 // Call it before sending.
-Result<std::uint64_t> RefusedSoFar(Client& client);
+Result<std::uint64_t> RefusedSoFar(access::Client& client);
 // Call it when everything sent is processed; does not set `lines`. Lines that were never events are not included.
-Result<Refusals> RefusedSince(Client& client, std::uint64_t from);
+Result<Refusals> RefusedSince(access::Client& client, std::uint64_t from);
 
 // Prints "3 events were refused: UNKNOWN_APP 2 ..." and the first refusals; prints nothing if there are none.
 void PrintRefusals(const Refusals& refusals);

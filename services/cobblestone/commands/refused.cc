@@ -5,6 +5,14 @@
 #include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
+
+using access::Purpose;
+using cli::AddVerb;
+using cli::Program;
+using cli::RefusedListText;
+using cli::RefusedText;
+using cli::Verb;
+
 namespace {
 
 struct ListOptions {

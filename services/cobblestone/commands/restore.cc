@@ -8,6 +8,15 @@
 #include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
+
+using cli::AddVerb;
+using cli::kExitOk;
+using cli::Program;
+using cli::Progress;
+using cli::TerminalText;
+using cli::Verb;
+using cli::WithCommas;
+
 namespace {
 
 struct Options {

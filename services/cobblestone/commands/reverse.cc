@@ -24,6 +24,31 @@
 #include "services/view/json.h"
 
 namespace cobblestone {
+
+using access::Client;
+using access::HashText;
+using access::Ingest;
+using access::IngestOptions;
+using access::IngestPoint;
+using access::IngestSummary;
+using access::Purpose;
+using access::QuestionOf;
+using cli::AddVerb;
+using cli::FixedText;
+using cli::kExitOk;
+using cli::kExitProblems;
+using cli::Program;
+using cli::Progress;
+using cli::TerminalText;
+using cli::Verb;
+using cli::WithCommas;
+using corrections::CorrectionRequest;
+using corrections::TargetKind;
+using embedded::ChainLine;
+using events::EventFormat;
+using events::EventItem;
+using events::EventStream;
+
 namespace {
 
 using nlohmann::json;

@@ -27,6 +27,25 @@
 #include "services/kafka/kafka_workers.h"
 
 namespace cobblestone {
+
+using access::EngineGateway;
+using access::kHeldPatience;
+using access::Server;
+using access::SocketAnswers;
+using cli::AddVerb;
+using cli::ExitCodeOf;
+using cli::kExitOk;
+using cli::Program;
+using cli::RunLog;
+using cli::StopSignals;
+using cli::Verb;
+using embedded::Engine;
+using embedded::EngineCounts;
+using embedded::EngineMetrics;
+using embedded::EngineOptions;
+using kafka::KafkaMetrics;
+using kafka::KafkaWorkers;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

@@ -2,6 +2,13 @@
 #include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
+
+using access::Purpose;
+using cli::AddVerb;
+using cli::Program;
+using cli::ScalesText;
+using cli::Verb;
+
 namespace {
 
 struct Options {

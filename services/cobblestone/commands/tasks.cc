@@ -4,6 +4,14 @@
 #include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
+
+using access::Purpose;
+using cli::AddVerb;
+using cli::KafkaTasksText;
+using cli::Program;
+using cli::TasksText;
+using cli::Verb;
+
 namespace {
 
 struct Options {

@@ -5,6 +5,17 @@
 #include "services/kafka/kafka_deployment.h"
 
 namespace cobblestone {
+
+using cli::AddVerb;
+using cli::kExitOk;
+using cli::Program;
+using cli::Verb;
+using kafka::CheckOrder;
+using kafka::CheckSlots;
+using kafka::CheckTopics;
+using kafka::DeploymentOf;
+using kafka::WriteOrder;
+
 namespace {
 
 struct Options {

@@ -16,6 +16,25 @@
 #include "services/kafka/kafka_deployment.h"
 
 namespace cobblestone {
+
+using cli::AddVerb;
+using cli::kExitOk;
+using cli::kExitProblems;
+using cli::Program;
+using cli::Progress;
+using cli::Verb;
+using cli::WithCommas;
+using kafka::AllRolesOf;
+using kafka::CheckOrder;
+using kafka::CheckTopics;
+using kafka::DeploymentOf;
+using kafka::MakeSlotFactory;
+using kafka::PipelineOf;
+using kafka::RoleName;
+using kafka::RoleNamed;
+using pipeline::MakeSlotFactory;
+using pipeline::SlotCount;
+
 namespace {
 
 namespace fs = std::filesystem;

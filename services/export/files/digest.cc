@@ -9,7 +9,7 @@
 
 #include "common/base/check.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 struct Sha256::Context {
   Context() : md(EVP_MD_CTX_new()) {}
@@ -61,4 +61,4 @@ Result<FileDigest> DigestOf(const std::string& path) {
   return digest;
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

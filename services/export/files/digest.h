@@ -7,7 +7,7 @@
 
 #include "common/base/status.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 class Sha256 {
  public:
@@ -32,4 +32,4 @@ struct FileDigest {
 // NotFound or Fatal, with the name of the file, if the file cannot be read.
 Result<FileDigest> DigestOf(const std::string& path);
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

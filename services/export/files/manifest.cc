@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -148,4 +148,4 @@ Result<LoadedManifest> LoadManifest(const std::string& directory) {
   return loaded;
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -11,7 +11,7 @@
 #include "services/export/files/record_set.h"
 #include "services/export/ledger_totals.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 // One output of the spec (or a file that every export has): its records, in any number of files.
 struct OutputFigures {
@@ -54,4 +54,4 @@ struct LoadedManifest {
 // Manifest of a directory. NotFound: no manifest. Corrupted: not a manifest that ManifestText wrote.
 Result<LoadedManifest> LoadManifest(const std::string& directory);
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

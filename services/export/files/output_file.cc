@@ -14,7 +14,7 @@
 
 #include "common/base/check.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 namespace {
 
 constexpr std::size_t kBlock = 1U << 20U;
@@ -204,4 +204,4 @@ Result<FileFigures> OutputFile::FinishZip() {
   return figures_;
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -17,7 +17,7 @@
 #include "services/export/spec.h"
 #include "services/export/workers.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 struct FileFigures {
   std::string name;
@@ -72,4 +72,4 @@ class OutputFile {
   FileFigures figures_;
 };
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -6,7 +6,7 @@
 #include "services/export/records.h"
 #include "services/export/text.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 struct OutputSet::Lane {
   Output output;
@@ -154,4 +154,4 @@ Status OutputSet::Finish(Manifest* manifest) {
   return Status::Ok();
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -20,7 +20,7 @@
 #include "services/export/spec.h"
 #include "services/export/workers.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 struct OutputPlace {
   std::string directory;
@@ -66,4 +66,4 @@ class OutputSet {
   std::vector<FileFigures> files_;
 };
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

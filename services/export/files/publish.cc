@@ -17,7 +17,7 @@
 
 #include "common/base/failpoint.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 namespace {
 
 namespace fs = std::filesystem;
@@ -331,4 +331,4 @@ Result<std::string> Publication::Publish() {
   return old;
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

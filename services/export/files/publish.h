@@ -21,7 +21,7 @@
 
 #include "common/base/status.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 struct PublishOptions {
   std::string final_directory;
@@ -71,4 +71,4 @@ class Publication {
   bool mine_ = false;  // delete the directory unless it is published
 };
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -8,7 +8,7 @@
 #include "services/export/files/digest.h"
 #include "services/export/files/record_file.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 // A record, or a removed key (`copies` 0): the records of earlier links with this key no longer exist.
 struct ExportChain::Record {
@@ -128,4 +128,4 @@ Result<RecordTotals> ExportChain::Totals(const std::string& output) const {
   return totals;
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

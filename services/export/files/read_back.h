@@ -11,7 +11,7 @@
 #include "services/export/files/manifest.h"
 #include "services/export/files/record_set.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 class ExportChain {
  public:
@@ -45,4 +45,4 @@ class ExportChain {
   std::vector<Link> links_;
 };
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 namespace {
 
 constexpr std::size_t kReadSize = 256U << 10U;
@@ -236,4 +236,4 @@ Status ReadRemoved(const std::string& path, const std::function<Status(const Rec
   return lines.End();
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

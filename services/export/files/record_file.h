@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "services/export/files/record_set.h"
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 // The uncompressed contents of a file; the compression is detected from the name.
 class ContentReader {
@@ -42,4 +42,4 @@ Status ReadRecords(const std::string& path, const std::string& tag,
 // The keys in a file of removed records.
 Status ReadRemoved(const std::string& path, const std::function<Status(const RecordKey&)>& take);
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdio>
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 namespace {
 
 constexpr std::size_t kMostDigits = 37;  // 10^31 in units of 10^-6: a million of them fit in 128 bits
@@ -101,4 +101,4 @@ std::vector<RecordKey> RecordSet::Unseen() const {
   return keys;
 }
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cobblestone::statistics {
+namespace cobblestone::exports {
 
 // Key of a record: an id (`second` is 0), or a holder and a badge.
 struct RecordKey {
@@ -65,4 +65,4 @@ class RecordSet {
   std::vector<Entry> entries_;
 };
 
-}  // namespace cobblestone::statistics
+}  // namespace cobblestone::exports

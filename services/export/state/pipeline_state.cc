@@ -9,7 +9,18 @@
 
 #include "services/embedded/engine_state.h"
 
-namespace cobblestone {
+namespace cobblestone::exports {
+
+using access::Client;
+using access::ClientOf;
+using access::Purpose;
+using embedded::Engine;
+using embedded::OpenCopiedState;
+using kafka::KafkaView;
+using ledger::KeepLedgerSums;
+using ledger::LedgerPlaces;
+using ledger::LedgerSums;
+using pipeline::PipelineOptions;
 
 namespace {
 
@@ -134,4 +145,4 @@ Result<LedgerSums> PipelineState::SumLedger(const LedgerPlaces& to, bool from_st
   return LedgerSums::Load(answer->at("file").get<std::string>());
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::exports

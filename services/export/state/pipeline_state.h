@@ -15,7 +15,7 @@
 #include "services/ledger/ledger_sums.h"
 #include "services/view/state.h"
 
-namespace cobblestone {
+namespace cobblestone::exports {
 
 class PipelineState {
  public:
@@ -28,7 +28,8 @@ class PipelineState {
   [[nodiscard]] view::State& state() { return *state_; }
   // Ledger sums up to `to`, which the state has read. Continues from the sums of the last export, unless
   // `from_start`. A running program does the reading itself.
-  Result<LedgerSums> SumLedger(const LedgerPlaces& to, bool from_start, const LedgerSums::Progress& progress);
+  Result<ledger::LedgerSums> SumLedger(const ledger::LedgerPlaces& to, bool from_start,
+                                       const ledger::LedgerSums::Progress& progress);
 
  private:
   PipelineState() = default;
@@ -38,12 +39,12 @@ class PipelineState {
 
   // In order of dependency: each member needs those above it.
   std::optional<stream::embedded::LockFile> lock_;
-  std::unique_ptr<Engine> engine_;
-  std::unique_ptr<Client> client_;  // client of the program that has the directory; null on Kafka
-  std::unique_ptr<KafkaView> view_;
+  std::unique_ptr<embedded::Engine> engine_;
+  std::unique_ptr<access::Client> client_;  // client of the program that has the directory; null on Kafka
+  std::unique_ptr<kafka::KafkaView> view_;
   std::string sums_;  // on Kafka: path of the file with the ledger's sums
   std::unique_ptr<view::State> copied_;
   view::State* state_ = nullptr;
 };
 
-}  // namespace cobblestone
+}  // namespace cobblestone::exports

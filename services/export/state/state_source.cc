@@ -11,16 +11,12 @@
 #include "services/teams/profiles.h"
 #include "services/teams/teams_stage.h"
 
-namespace cobblestone {
+namespace cobblestone::exports {
+
+using ledger::StateSnapshot;
+
 namespace {
 
-using statistics::AppCredit;
-using statistics::BadgeHeld;
-using statistics::ConsentGiven;
-using statistics::Deleted;
-using statistics::Host;
-using statistics::Team;
-using statistics::User;
 using stream::Key;
 
 // The database's ids are signed.
@@ -70,11 +66,11 @@ Result<std::unique_ptr<StateSource>> StateSource::Open(view::State& state,
 Result<std::unique_ptr<StateSource>> StateSource::Open(StateSnapshot snapshot,
                                                        const StateSourceOptions& options) {
   std::unique_ptr<StateSource> source(new StateSource(std::move(snapshot), options));
-  if (Status s = source->Take(); !s.ok()) return s;
+  if (Status s = source->ReadSnapshot(); !s.ok()) return s;
   return source;
 }
 
-Status StateSource::Take() {
+Status StateSource::ReadSnapshot() {
   Status s = TakeCatalogue(*snapshot_.coordinator);
   description_ = "state of project " + std::to_string(options_.project.value) + ", at commits";
   for (std::size_t k = 0; k < snapshot_.accounts.size() && s.ok(); ++k) {
@@ -135,7 +131,7 @@ Status StateSource::TakeUsers(const view::Rows& rows) {
     return Status::Ok();
   });
   if (!s.ok()) return s;
-  return view::ForEach(rows, accounts::kFactsTable, [&](const Key& key, const wire::FactsRow& row) {
+  return view::ForEach(rows, accounts::kFactsTable, [&](const Key& key, const stage::FactsRow& row) {
     if (!IsOurs(key)) return Status::Ok();
     if (row.consent) consent_.push_back({.user = IdOf(key.id), .copies = *row.consent});
     if (row.tombstone) users_deleted_.push_back(IdOf(key.id));
@@ -150,7 +146,7 @@ Status StateSource::TakeTeams(const view::Rows& rows) {
     return Status::Ok();
   });
   if (!s.ok()) return s;
-  return view::ForEach(rows, teams::kFactsTable, [&](const Key& key, const wire::FactsRow& row) {
+  return view::ForEach(rows, teams::kFactsTable, [&](const Key& key, const stage::FactsRow& row) {
     if (IsOurs(key) && !row.badges.empty()) team_badges_.push_back(IdOf(key.id));
     return Status::Ok();
   });
@@ -163,7 +159,7 @@ Status StateSource::TakeHosts(const view::Rows& rows) {
     return Status::Ok();
   });
   if (!s.ok()) return s;
-  return view::ForEach(rows, claims::kFactsTable, [&](const Key& key, const wire::FactsRow& row) {
+  return view::ForEach(rows, claims::kFactsTable, [&](const Key& key, const stage::FactsRow& row) {
     if (IsOurs(key) && row.tombstone) hosts_deleted_.push_back(IdOf(key.id));
     return Status::Ok();
   });
@@ -329,7 +325,7 @@ Result<bool> StateSource::FindHost(std::int64_t id, Host* host) {
   return ReadHost(*entry, host);
 }
 
-Status StateSource::Users(const statistics::Take<User>& take) {
+Status StateSource::Users(const Take<User>& take) {
   User user;
   for (const UserEntry& entry : users_) {
     if (Status s = ReadUser(entry.id, &user); !s.ok()) return s;
@@ -338,7 +334,7 @@ Status StateSource::Users(const statistics::Take<User>& take) {
   return Status::Ok();
 }
 
-Status StateSource::Teams(const statistics::Take<Team>& take) {
+Status StateSource::Teams(const Take<Team>& take) {
   Team team;
   for (const std::int64_t id : teams_) {
     if (Status s = ReadTeam(id, &team); !s.ok()) return s;
@@ -347,7 +343,7 @@ Status StateSource::Teams(const statistics::Take<Team>& take) {
   return Status::Ok();
 }
 
-Status StateSource::Hosts(const statistics::Take<Host>& take) {
+Status StateSource::Hosts(const Take<Host>& take) {
   Host host;
   for (const HostEntry& entry : hosts_) {
     const auto is_one = ReadHost(entry, &host);
@@ -358,13 +354,13 @@ Status StateSource::Hosts(const statistics::Take<Host>& take) {
   return Status::Ok();
 }
 
-statistics::Owner StateSource::OwnerOf(std::int64_t user) {
+Owner StateSource::OwnerOf(std::int64_t user) {
   const auto entry = FirstOf(users_, user);
   if (entry == users_.end() || entry->id != user) return {};
   return {.exists = true, .shows_hosts = entry->shows_hosts};
 }
 
-Status StateSource::Members(std::int64_t team, const statistics::Take<User>& take) {
+Status StateSource::Members(std::int64_t team, const Take<User>& take) {
   User user;
   for (auto member = std::lower_bound(members_.begin(), members_.end(), std::pair(team, INT64_MIN));
        member != members_.end() && member->first == team; ++member) {
@@ -383,12 +379,12 @@ std::uint32_t StateSource::ConsentCopies(std::int64_t user) {
 
 // ---- Facts ------------------------------------------------------------------------------------------------
 
-Status StateSource::Tombstones(const RowsOf& rows, const stream::TableSpec<wire::FactsRow>& table,
-                               const std::vector<std::int64_t>& ids, const statistics::Take<Deleted>& take) {
+Status StateSource::Tombstones(const RowsOf& rows, const stream::TableSpec<stage::FactsRow>& table,
+                               const std::vector<std::int64_t>& ids, const Take<Deleted>& take) {
   for (const std::int64_t id : ids) {
     auto row = FindOrNone(RowsFor(rows, id), table, KeyOf(id));
     if (!row.ok()) return row.status();
-    if (!row->tombstone || !wire::IsListedAsDeleted(*row->tombstone, event_time_)) continue;
+    if (!row->tombstone || !stage::IsListedAsDeleted(*row->tombstone, event_time_)) continue;
     Status s = take({.id = id,
                      .public_cross_project_id = std::move(row->tombstone->public_cross_project_id),
                      .create_time = row->tombstone->time});
@@ -397,16 +393,15 @@ Status StateSource::Tombstones(const RowsOf& rows, const stream::TableSpec<wire:
   return Status::Ok();
 }
 
-Status StateSource::UsersDeleted(const statistics::Take<Deleted>& take) {
+Status StateSource::UsersDeleted(const Take<Deleted>& take) {
   return Tombstones(snapshot_.accounts, accounts::kFactsTable, users_deleted_, take);
 }
-Status StateSource::HostsDeleted(const statistics::Take<Deleted>& take) {
+Status StateSource::HostsDeleted(const Take<Deleted>& take) {
   return Tombstones(snapshot_.claims, claims::kFactsTable, hosts_deleted_, take);
 }
 
-Status StateSource::Badges(const RowsOf& rows, const stream::TableSpec<wire::FactsRow>& table,
-                           const std::vector<std::int64_t>& holders,
-                           const statistics::Take<BadgeHeld>& take) {
+Status StateSource::Badges(const RowsOf& rows, const stream::TableSpec<stage::FactsRow>& table,
+                           const std::vector<std::int64_t>& holders, const Take<BadgeHeld>& take) {
   for (const std::int64_t id : holders) {
     auto row = FindOrNone(RowsFor(rows, id), table, KeyOf(id));
     if (!row.ok()) return row.status();
@@ -420,15 +415,15 @@ Status StateSource::Badges(const RowsOf& rows, const stream::TableSpec<wire::Fac
   return Status::Ok();
 }
 
-Status StateSource::UserBadges(const statistics::Take<BadgeHeld>& take) {
+Status StateSource::UserBadges(const Take<BadgeHeld>& take) {
   return Badges(snapshot_.accounts, accounts::kFactsTable, user_badges_, take);
 }
-Status StateSource::TeamBadges(const statistics::Take<BadgeHeld>& take) {
+Status StateSource::TeamBadges(const Take<BadgeHeld>& take) {
   return Badges(snapshot_.teams, teams::kFactsTable, team_badges_, take);
 }
 
 // The values that the project sent, plus the grants since then, which have type 0.
-Status StateSource::CreditOf(const view::Rows& rows, const stream::TableSpec<wire::FactsRow>& table,
+Status StateSource::CreditOf(const view::Rows& rows, const stream::TableSpec<stage::FactsRow>& table,
                              std::int64_t id, const credit::Account& account,
                              std::vector<AppCredit>* credit) {
   credit->clear();
@@ -471,4 +466,4 @@ Status StateSource::CreditOfTeam(std::int64_t team, std::vector<AppCredit>* cred
   return CreditOf(rows, teams::kFactsTable, team, state->account, credit);
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::exports
