@@ -5,11 +5,7 @@
 
 namespace cobblestone {
 
-using access::Purpose;
 using cli::AccountText;
-using cli::AddVerb;
-using cli::Program;
-using cli::Verb;
 
 namespace {
 

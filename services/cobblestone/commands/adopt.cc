@@ -4,28 +4,21 @@
 #include <nlohmann/json.hpp>
 
 #include "services/access/ingest.h"
+#include "services/access/refusals.h"
 #include "services/adoption/adoption.h"
-#include "services/cli/progress.h"
-#include "services/cli/terminal_text.h"
 #include "services/cobblestone/commands/command.h"
-#include "services/cobblestone/commands/refusals.h"
 
 namespace cobblestone {
 
-using access::Client;
 using access::Ingest;
 using access::IngestOptions;
 using access::IngestPoint;
 using access::IngestSummary;
-using access::Purpose;
-using cli::AddVerb;
-using cli::kExitOk;
-using cli::kExitProblems;
-using cli::Program;
-using cli::Progress;
-using cli::TerminalText;
-using cli::Verb;
-using cli::WithCommas;
+using access::PrintRefusals;
+using access::Refusals;
+using access::RefusalsJson;
+using access::RefusedSince;
+using access::RefusedSoFar;
 
 namespace {
 

@@ -7,24 +7,14 @@
 
 #include "services/audit/ledger_audit.h"
 #include "services/cli/format.h"
-#include "services/cli/progress.h"
-#include "services/cli/terminal_text.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/kafka/audited_deployment.h"
 
 namespace cobblestone {
 
-using access::Client;
-using access::Purpose;
 using audit::AuditLedger;
-using cli::AddVerb;
 using cli::AuditText;
-using cli::kExitOk;
-using cli::kExitProblems;
-using cli::Program;
-using cli::Progress;
 using cli::TerminalLines;
-using cli::Verb;
 using kafka::OpenAudited;
 
 namespace {

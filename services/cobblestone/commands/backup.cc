@@ -5,20 +5,11 @@
 
 #include "services/backup/kafka_backup.h"
 #include "services/backup/pipeline_backup.h"
-#include "services/cli/progress.h"
-#include "services/cli/terminal_text.h"
 #include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
 
-using cli::AddVerb;
-using cli::kExitOk;
-using cli::Program;
-using cli::Progress;
 using cli::ProgressPoint;
-using cli::TerminalText;
-using cli::Verb;
-using cli::WithCommas;
 
 namespace {
 

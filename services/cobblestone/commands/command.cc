@@ -1,5 +1,4 @@
 #include "services/cobblestone/commands/command.h"
-#include "services/cli/terminal_text.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -10,13 +9,9 @@
 
 namespace cobblestone {
 
-using access::Client;
-using access::Purpose;
 using access::Question;
 using cli::ExitCodeOf;
-using cli::kExitOk;
 using cli::TerminalLines;
-using cli::Verb;
 
 namespace {
 

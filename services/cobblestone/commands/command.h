@@ -9,42 +9,56 @@
 #include "common/settings/run_settings.h"
 #include "services/access/client.h"
 #include "services/cli/exit_code.h"
+#include "services/cli/progress.h"
+#include "services/cli/terminal_text.h"
 #include "services/cli/verb.h"
 
 namespace cobblestone {
 
+// What most verbs name.
+using access::Client;
+using access::Purpose;
+using cli::AddVerb;
+using cli::kExitOk;
+using cli::kExitProblems;
+using cli::Program;
+using cli::Progress;
+using cli::TerminalText;
+using cli::Verb;
+using cli::WithCommas;
+
 // Each function adds one verb.
-void AddRun(cli::Program& program);
-void AddIngest(cli::Program& program);
-void AddAdopt(cli::Program& program);
-void AddGenerate(cli::Program& program);
-void AddReplay(cli::Program& program);
-void AddExplain(cli::Program& program);
-void AddExport(cli::Program& program);
-void AddGateway(cli::Program& program);
-void AddAccount(cli::Program& program);
-void AddHostVersion(cli::Program& program);
-void AddScales(cli::Program& program);
-void AddRefused(cli::Program& program);
-void AddTasks(cli::Program& program);
-void AddBackup(cli::Program& program);
-void AddRestore(cli::Program& program);
-void AddMigrate(cli::Program& program);
-void AddVerify(cli::Program& program);
-void AddRebuild(cli::Program& program);
-void AddTopics(cli::Program& program);
-void AddAudit(cli::Program& program);
-void AddReverse(cli::Program& program);
-void AddReprice(cli::Program& program);
-void AddConfig(cli::Program& program);
-void AddDemo(cli::Program& program);
+void AddRun(Program& program);
+void AddIngest(Program& program);
+void AddAdopt(Program& program);
+void AddGenerate(Program& program);
+void AddReplay(Program& program);
+void AddExplain(Program& program);
+void AddExport(Program& program);
+void AddGateway(Program& program);
+void AddAccount(Program& program);
+void AddHostVersion(Program& program);
+void AddScales(Program& program);
+void AddRefused(Program& program);
+void AddTasks(Program& program);
+void AddBackup(Program& program);
+void AddRestore(Program& program);
+void AddMigrate(Program& program);
+void AddVerify(Program& program);
+void AddRebuild(Program& program);
+void AddTopics(Program& program);
+void AddAudit(Program& program);
+void AddReverse(Program& program);
+void AddReprice(Program& program);
+void AddConfig(Program& program);
+void AddDemo(Program& program);
 
 // --config and --data.
 struct DataPlace {
   std::string config;
   std::string data;
 };
-void AddDataPlace(cli::Verb& verb, DataPlace& place);
+void AddDataPlace(Verb& verb, DataPlace& place);
 // The settings of a place: from the file, else from the data directory (RememberPlace), else the defaults. --data
 // overrides the data_directory of the file.
 Result<settings::RunSettings> SettingsOf(const DataPlace& place);
@@ -60,10 +74,10 @@ struct QueryOptions {
   std::uint32_t project = 1;
   bool json = false;
 };
-void AddQueryOptions(cli::Verb& verb, QueryOptions& options, bool with_project = true);
+void AddQueryOptions(Verb& verb, QueryOptions& options, bool with_project = true);
 
 // Sends the question and prints the answer: as JSON, or as text by `words`.
-int AskAndPrint(const QueryOptions& options, access::Purpose purpose, const access::Question& question,
+int AskAndPrint(const QueryOptions& options, Purpose purpose, const access::Question& question,
                 const std::function<std::string(const nlohmann::json&)>& words);
 
 // Prints to standard error; returns the exit code.

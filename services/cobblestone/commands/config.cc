@@ -3,12 +3,6 @@
 #include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
-
-using cli::AddVerb;
-using cli::kExitOk;
-using cli::Program;
-using cli::Verb;
-
 namespace {
 
 struct Options {

@@ -20,7 +20,6 @@
 #include "services/cli/demo_page.h"
 #include "services/cli/format.h"
 #include "services/cli/golden_comparison.h"
-#include "services/cli/progress.h"
 #include "services/cli/stop_signals.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/events/event_file.h"
@@ -28,28 +27,20 @@
 
 namespace cobblestone {
 
-using access::Client;
 using access::ConnectClient;
 using access::Ingest;
 using access::IngestOptions;
 using access::IngestPoint;
 using access::IngestSummary;
 using access::SocketAnswers;
-using cli::AddVerb;
 using cli::AuditText;
 using cli::ChildProcess;
 using cli::CompareWithGolden;
 using cli::ExplainText;
-using cli::kExitOk;
-using cli::kExitProblems;
-using cli::Program;
-using cli::Progress;
 using cli::ReadExpectedGrants;
 using cli::ShowPage;
 using cli::SomebodyLooks;
 using cli::StopSignals;
-using cli::Verb;
-using cli::WithCommas;
 using embedded::Engine;
 using events::EventWriter;
 using traffic::Generator;

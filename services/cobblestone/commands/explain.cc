@@ -5,11 +5,7 @@
 
 namespace cobblestone {
 
-using access::Purpose;
-using cli::AddVerb;
 using cli::ExplainText;
-using cli::Program;
-using cli::Verb;
 
 namespace {
 

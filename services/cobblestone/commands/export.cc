@@ -6,11 +6,9 @@
 
 #include "common/base/thread.h"
 #include "services/audit/control_totals.h"
-#include "services/cli/progress.h"
 #include "services/cli/run_log.h"
 #include "services/cli/schedule.h"
 #include "services/cli/stop_signals.h"
-#include "services/cli/terminal_text.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/export/entities_file.h"
 #include "services/export/export_job.h"
@@ -20,18 +18,10 @@
 namespace cobblestone {
 
 using audit::Reconcile;
-using cli::AddVerb;
 using cli::kExitBusy;
-using cli::kExitOk;
-using cli::kExitProblems;
-using cli::Program;
-using cli::Progress;
 using cli::RunLog;
 using cli::Schedule;
 using cli::StopSignals;
-using cli::TerminalText;
-using cli::Verb;
-using cli::WithCommas;
 using exports::PipelineState;
 using exports::StateSource;
 using ledger::StateSnapshot;

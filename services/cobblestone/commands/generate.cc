@@ -4,17 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "services/cli/progress.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/events/event_file.h"
 
 namespace cobblestone {
 
-using cli::AddVerb;
-using cli::kExitOk;
-using cli::Program;
-using cli::Progress;
-using cli::Verb;
 using events::EventWriter;
 using traffic::CheckGenerateOptions;
 using traffic::GenerateOptions;

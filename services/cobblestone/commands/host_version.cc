@@ -5,12 +5,8 @@
 
 namespace cobblestone {
 
-using access::Purpose;
 using access::Question;
-using cli::AddVerb;
 using cli::HostVersionText;
-using cli::Program;
-using cli::Verb;
 
 namespace {
 

@@ -1,5 +1,3 @@
-#include "services/access/ingest.h"
-
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -8,31 +6,25 @@
 #include <vector>
 
 #include "common/wire/events/json_lines.h"
-#include "services/cli/progress.h"
-#include "services/cli/terminal_text.h"
+#include "services/access/ingest.h"
+#include "services/access/refusals.h"
 #include "services/cobblestone/commands/command.h"
-#include "services/cobblestone/commands/refusals.h"
 #include "services/events/event_file.h"
 #include "services/events/trickle_file.h"
 
 namespace cobblestone {
 
 using access::BadLine;
-using access::Client;
 using access::FindLines;
 using access::Ingest;
 using access::IngestOptions;
 using access::IngestPoint;
 using access::IngestSummary;
-using access::Purpose;
-using cli::AddVerb;
-using cli::kExitOk;
-using cli::kExitProblems;
-using cli::Program;
-using cli::Progress;
-using cli::TerminalText;
-using cli::Verb;
-using cli::WithCommas;
+using access::PrintRefusals;
+using access::Refusals;
+using access::RefusalsJson;
+using access::RefusedSince;
+using access::RefusedSoFar;
 using events::EventFile;
 using events::EventFormatName;
 using events::EventStream;

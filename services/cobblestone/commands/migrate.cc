@@ -2,17 +2,10 @@
 
 #include <cstdio>
 
-#include "services/cli/progress.h"
 #include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
 
-using cli::AddVerb;
-using cli::kExitOk;
-using cli::Program;
-using cli::Progress;
-using cli::Verb;
-using cli::WithCommas;
 using kafka::MigrateCounts;
 using kafka::MigrateOptions;
 using kafka::MigrateToEmbedded;

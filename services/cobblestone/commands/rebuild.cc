@@ -3,18 +3,11 @@
 #include <cstdio>
 #include <vector>
 
-#include "services/cli/progress.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/kafka/kafka_deployment.h"
 
 namespace cobblestone {
 
-using cli::AddVerb;
-using cli::kExitOk;
-using cli::Program;
-using cli::Progress;
-using cli::Verb;
-using cli::WithCommas;
 using kafka::JournalTaken;
 using kafka::PipelineOf;
 using kafka::Rebuild;

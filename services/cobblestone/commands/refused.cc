@@ -6,12 +6,8 @@
 
 namespace cobblestone {
 
-using access::Purpose;
-using cli::AddVerb;
-using cli::Program;
 using cli::RefusedListText;
 using cli::RefusedText;
-using cli::Verb;
 
 namespace {
 

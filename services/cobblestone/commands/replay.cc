@@ -3,18 +3,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "services/cli/progress.h"
 #include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
 
-using cli::AddVerb;
-using cli::kExitOk;
-using cli::kExitProblems;
-using cli::Program;
-using cli::Progress;
-using cli::Verb;
-using cli::WithCommas;
 using replay::DescribeComparison;
 using replay::PolicyTotals;
 using replay::Replay;

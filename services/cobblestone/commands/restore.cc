@@ -3,20 +3,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "services/cli/progress.h"
-#include "services/cli/terminal_text.h"
 #include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
-
-using cli::AddVerb;
-using cli::kExitOk;
-using cli::Program;
-using cli::Progress;
-using cli::TerminalText;
-using cli::Verb;
-using cli::WithCommas;
-
 namespace {
 
 struct Options {

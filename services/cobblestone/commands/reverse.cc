@@ -1,12 +1,8 @@
 // `reverse`, `reinstate` and `reprice`: print their effects as a table; with --yes they send their events, as
 // `ingest` sends a file.
-#include <algorithm>
-#include <array>
 #include <chrono>
-#include <cinttypes>
 #include <cstdint>
 #include <cstdio>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -16,32 +12,25 @@
 #include "services/access/append_codec.h"
 #include "services/access/correction_question.h"
 #include "services/access/ingest.h"
-#include "services/cli/format.h"
-#include "services/cli/progress.h"
-#include "services/cli/terminal_text.h"
+#include "services/access/refusals.h"
+#include "services/cli/correction_plan_text.h"
 #include "services/cobblestone/commands/command.h"
-#include "services/cobblestone/commands/refusals.h"
-#include "services/view/json.h"
 
 namespace cobblestone {
 
-using access::Client;
 using access::HashText;
 using access::Ingest;
 using access::IngestOptions;
 using access::IngestPoint;
 using access::IngestSummary;
-using access::Purpose;
+using access::PrintRefusals;
 using access::QuestionOf;
-using cli::AddVerb;
-using cli::FixedText;
-using cli::kExitOk;
-using cli::kExitProblems;
-using cli::Program;
-using cli::Progress;
-using cli::TerminalText;
-using cli::Verb;
-using cli::WithCommas;
+using access::Refusals;
+using access::RefusalsJson;
+using access::RefusedSince;
+using access::RefusedSoFar;
+using cli::CorrectionLosses;
+using cli::CorrectionPlanText;
 using corrections::CorrectionRequest;
 using corrections::TargetKind;
 using embedded::ChainLine;
@@ -52,9 +41,6 @@ using events::EventStream;
 namespace {
 
 using nlohmann::json;
-
-constexpr std::size_t kRowsShown = 20;
-constexpr std::size_t kProblemsShown = 20;
 
 struct Options {
   QueryOptions query;
@@ -138,107 +124,13 @@ class Events final : public EventStream {
   std::uint64_t taken_ = 0;
 };
 
-struct Loss {
-  credit::MicroTotal micro = 0;  // negative: a gain
-  std::uint64_t results = 0;
-  double recent = 0;
-
-  void Add(const Loss& one) {
-    micro += one.micro;
-    results += one.results;
-    recent += one.recent;
-  }
-};
-
-Loss LossOf(const json& row) {
-  const json& recent = row.at("recent_average_off");
-  return {.micro = row.at("before_micro").get<credit::MicroCredit>() -
-                   row.at("after_micro").get<credit::MicroCredit>(),
-          .results = 1,
-          .recent = recent.is_number() ? recent.get<double>() : 0};
-}
-
-constexpr std::array kOwners = {"user", "host", "team"};
-
-std::map<std::uint64_t, Loss> LossesBy(const char* owner, const json& plan) {
-  std::map<std::uint64_t, Loss> losses;
-  for (const json& row : plan.at("corrections"))
-    if (const auto id = row.at(owner).get<std::uint64_t>(); id != 0) losses[id].Add(LossOf(row));
-  return losses;
-}
-
-json LossesJson(const json& plan) {
-  json all = json::object();
-  for (const char* owner : kOwners) {
-    json list = json::array();
-    for (const auto& [id, loss] : LossesBy(owner, plan))
-      list.push_back({{"id", id},
-                      {"credit", view::MicroText(-loss.micro)},
-                      {"corrections", loss.results},
-                      {"recent_average", view::Number(0 - loss.recent)}});
-    all[owner] = std::move(list);
-  }
-  return all;
-}
-
-void PrintLosses(const json& plan) {
-  for (const char* owner : kOwners) {
-    const auto losses = LossesBy(owner, plan);
-    std::vector<std::pair<std::uint64_t, Loss>> sorted(losses.begin(), losses.end());
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const auto& a, const auto& b) { return a.second.micro > b.second.micro; });
-    std::printf("  %-20s %12s %24s %24s\n", owner, "corrections", "credit", "recent average");
-    Loss sum;
-    for (std::size_t i = 0; i < sorted.size(); ++i) {
-      const Loss& loss = sorted[i].second;
-      sum.Add(loss);
-      if (i >= kRowsShown) continue;
-      std::printf("  %-20" PRIu64 " %12s %24s %24s\n", sorted[i].first, WithCommas(loss.results).c_str(),
-                  view::MicroText(-loss.micro).c_str(), FixedText(0 - loss.recent).c_str());
-    }
-    if (sorted.size() > kRowsShown)
-      std::printf("  ... and %s more\n", WithCommas(sorted.size() - kRowsShown).c_str());
-    std::printf("  %-20s %12s %24s %24s\n", "all", WithCommas(sum.results).c_str(),
-                view::MicroText(-sum.micro).c_str(), FixedText(0 - sum.recent).c_str());
-  }
-}
-
-void PrintPlan(const json& plan, const Options& options) {
-  const json& corrections = plan.at("corrections");
-  std::printf("%s results, %s corrections: %s\n", WithCommas(plan.at("results").get<std::uint64_t>()).c_str(),
-              WithCommas(corrections.size()).c_str(),
-              options.reinstates ? "reinstated"
-              : options.policy_version != 0
-                  ? ("repriced by version " + std::to_string(options.policy_version)).c_str()
-                  : "reversed");
-  for (const json& host : plan.at("hosts_joined"))
-    std::printf("including grants of host %" PRIu64 ", which was merged into host %" PRIu64 "\n",
-                host.get<std::uint64_t>(), options.host.value_or(0));
-  const auto running = std::count_if(corrections.begin(), corrections.end(),
-                                     [](const json& row) { return row.at("running") == true; });
-  if (running > 0)
-    std::printf(
-        options.policy_version != 0
-            ? "%s of the corrections are for running jobs: past payments are repriced, and later "
-              "payments use this version\n"
-            : "%s of the corrections are for running jobs: they cover past payments only, not later ones\n",
-        WithCommas(static_cast<std::uint64_t>(running)).c_str());
-  const auto judged = std::count_if(corrections.begin(), corrections.end(),
-                                    [](const json& row) { return row.at("judged_invalid") == true; });
-  if (judged > 0)
-    std::printf(
-        "%s of the corrections are for results judged invalid: each result receives the credit "
-        "of a valid result;\n"
-        "the credit goes to the team of the user at the time of the report, which only the "
-        "pipeline knows\n",
-        WithCommas(static_cast<std::uint64_t>(judged)).c_str());
-  if (!corrections.empty()) PrintLosses(plan);
-  const json& problems = plan.at("problems");
-  for (std::size_t i = 0; i < std::min(problems.size(), kProblemsShown); ++i)
-    std::printf("unchanged: result %" PRIu64 ": %s\n", problems[i].at("result").get<std::uint64_t>(),
-                TerminalText(problems[i].at("why").get_ref<const std::string&>()).c_str());
-  if (problems.size() > kProblemsShown)
-    std::printf("... and %s more\n", WithCommas(problems.size() - kProblemsShown).c_str());
+cli::CorrectionWords WordsOf(const Options& options) {
+  const bool reprices = options.policy_version != 0;
+  return {.verb = options.reinstates ? "reinstated"
+                  : reprices         ? "repriced by version " + std::to_string(options.policy_version)
+                                     : "reversed",
+          .reprices = reprices,
+          .host = options.host.value_or(0)};
 }
 
 // Waits until everything sent before is processed.
@@ -298,13 +190,13 @@ int Run(const Options& options) {
   if (!closed.ok()) return TellError(closed);
   const bool nothing = done.plan.at("corrections").empty();
   if (options.query.json) {
-    done.plan["losses"] = LossesJson(done.plan);
+    done.plan["losses"] = CorrectionLosses(done.plan);
     done.plan["dry_run"] = !options.yes;
     done.plan["sent"] = done.sent.events;
     done.plan["refused"] = RefusalsJson(done.refusals);
     PrintJson(done.plan);
   } else {
-    PrintPlan(done.plan, options);
+    std::fputs(CorrectionPlanText(done.plan, WordsOf(options)).c_str(), stdout);
     if (nothing) {
       std::puts("no corrections are needed");
     } else if (!options.yes) {

@@ -1,20 +1,13 @@
 #include <csignal>
 
-#include <array>
 #include <chrono>
-#include <cmath>
-#include <condition_variable>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 
 #include "common/base/last_words.h"
-#include "common/wire/control/topics.h"
+#include "common/base/watchdog.h"
 #include "services/access/engine_gateway.h"
 #include "services/access/server.h"
 #include "services/cli/run_log.h"
@@ -22,7 +15,9 @@
 #include "services/cobblestone/commands/command.h"
 #include "services/cobblestone/commands/metrics_server.h"
 #include "services/embedded/engine.h"
+#include "services/embedded/engine_flow.h"
 #include "services/embedded/engine_metrics.h"
+#include "services/kafka/kafka_flow.h"
 #include "services/kafka/kafka_metrics.h"
 #include "services/kafka/kafka_workers.h"
 
@@ -32,17 +27,14 @@ using access::EngineGateway;
 using access::kHeldPatience;
 using access::Server;
 using access::SocketAnswers;
-using cli::AddVerb;
 using cli::ExitCodeOf;
-using cli::kExitOk;
-using cli::Program;
 using cli::RunLog;
 using cli::StopSignals;
-using cli::Verb;
 using embedded::Engine;
-using embedded::EngineCounts;
+using embedded::EngineFlow;
 using embedded::EngineMetrics;
 using embedded::EngineOptions;
+using kafka::KafkaFlow;
 using kafka::KafkaMetrics;
 using kafka::KafkaWorkers;
 
@@ -51,7 +43,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kStopWithin = std::chrono::seconds(20);
-constexpr auto kFlowEvery = std::chrono::seconds(10);
 
 struct Options {
   DataPlace place;
@@ -70,95 +61,6 @@ class LastWordsIn {
   ~LastWordsIn() { SetLastWords({}); }
   LastWordsIn(const LastWordsIn&) = delete;
   LastWordsIn& operator=(const LastWordsIn&) = delete;
-};
-
-// Logs the throughput at intervals.
-class Flow {
- public:
-  explicit Flow(Engine& engine) : engine_(engine), last_(Look()) {}
-
-  void Report(RunLog& log) {
-    const auto now = Clock::now();
-    if (now - reported_ < kFlowEvery) return;
-    const double seconds = std::chrono::duration<double>(now - reported_).count();
-    const Counts counts = Look();
-    if (counts.Moved(last_) || counts.lag > 0) {
-      const auto rate = [&](std::uint64_t after, std::uint64_t before) {
-        return std::llround(static_cast<double>(after - before) / seconds);
-      };
-      log.Info("flow", {{"results_per_s", rate(counts.completions, last_.completions)},
-                        {"grants_per_s", rate(counts.grants, last_.grants)},
-                        {"lag", counts.lag},
-                        {"refused", counts.refused - last_.refused},
-                        {"refused_in_all", counts.refused}});
-    }
-    last_ = counts;
-    reported_ = now;
-  }
-
- private:
-  struct Counts {
-    std::uint64_t completions = 0;
-    std::uint64_t grants = 0;
-    std::uint64_t refused = 0;
-    std::uint64_t lag = 0;
-    [[nodiscard]] bool Moved(const Counts& before) const {
-      return completions != before.completions || grants != before.grants || refused != before.refused;
-    }
-  };
-
-  [[nodiscard]] Counts Look() const {
-    const EngineCounts records = engine_.Counts();
-    Counts counts{.completions = records.completions, .grants = records.grants};
-    counts.refused = engine_.log().End({wire::kRefused, 0});
-    for (const auto& slot : engine_.runner().Look()) counts.lag += slot.lag;
-    return counts;
-  }
-
-  Engine& engine_;
-  Clock::time_point reported_ = Clock::now();
-  Counts last_;
-};
-
-// Like Flow, for the slots of this process.
-class KafkaFlow {
- public:
-  explicit KafkaFlow(KafkaWorkers& workers) : workers_(workers) {}
-
-  void Report(RunLog& log) {
-    const auto now = Clock::now();
-    if (now - reported_ < kFlowEvery) return;
-    const double seconds = std::chrono::duration<double>(now - reported_).count();
-    std::uint64_t records = 0;
-    std::uint64_t commits = 0;
-    std::uint64_t lag = 0;
-    std::uint64_t running = 0;
-    std::uint64_t others = 0;
-    for (const auto& worker : workers_.Look()) {
-      records += worker.records;
-      commits += worker.commits;
-      for (const auto& task : worker.tasks) {
-        const bool runs = task.phase == stream::kafka::Phase::kRunning;
-        running += runs ? 1 : 0;
-        others += runs || !task.owned ? 0 : 1;
-        if (task.owned) lag += task.lag;
-      }
-    }
-    if (records != last_records_ || lag > 0 || others > 0)
-      log.Info("flow",
-               {{"records_per_s", std::llround(static_cast<double>(records - last_records_) / seconds)},
-                {"commits", commits},
-                {"lag", lag},
-                {"slots_running", running},
-                {"slots_not_running", others}});
-    last_records_ = records;
-    reported_ = now;
-  }
-
- private:
-  KafkaWorkers& workers_;
-  Clock::time_point reported_ = Clock::now();
-  std::uint64_t last_records_ = 0;
 };
 
 int Failed(RunLog& log, const std::string& what, const Status& status) {
@@ -191,32 +93,6 @@ std::optional<Result<std::unique_ptr<Engine>>> OpenWhenFree(const settings::RunS
   std::_Exit(code);
 }
 
-// Calls `late` once, on its own thread, unless the watchdog is destroyed within `patience`.
-class Watchdog {
- public:
-  Watchdog(Clock::duration patience, std::function<void()> late)
-      : thread_([this, patience, late = std::move(late)] {
-          std::unique_lock lock(mutex_);
-          if (!gone_.wait_for(lock, patience, [&] { return done_; })) late();
-        }) {}
-  ~Watchdog() {
-    {
-      const std::lock_guard lock(mutex_);
-      done_ = true;
-    }
-    gone_.notify_all();
-    thread_.join();
-  }
-  Watchdog(const Watchdog&) = delete;
-  Watchdog& operator=(const Watchdog&) = delete;
-
- private:
-  std::mutex mutex_;
-  std::condition_variable gone_;
-  bool done_ = false;
-  std::thread thread_;
-};
-
 int RunOnKafka(const settings::RunSettings& settings, bool accept_time_jump, const StopSignals& signals,
                RunLog& log) {
   const auto begin = Clock::now();
@@ -239,7 +115,7 @@ int RunOnKafka(const settings::RunSettings& settings, bool accept_time_jump, con
   int signal = 0;
   while (signal == 0 && (*workers)->failure().ok()) {
     signal = signals.Wait();
-    flow.Report(log);
+    if (const auto figures = flow.Report()) log.Info("flow", *figures);
   }
   if (const Status failure = (*workers)->failure(); !failure.ok()) {
     // The error is in this program's version or configuration: its other threads still work and can stop
@@ -303,11 +179,11 @@ int Run(const Options& options) {
   if (*gateway) about["gateway"] = (*gateway)->url();
   log.Info("running", about);
 
-  Flow flow(**engine);
+  EngineFlow flow(**engine);
   int signal = 0;
   while (signal == 0 && (*engine)->failure().ok()) {
     signal = signals.Wait();
-    flow.Report(log);
+    if (const auto figures = flow.Report()) log.Info("flow", *figures);
   }
   if (signal != 0) {
     log.Info("stopping; a second signal ends the process at once",

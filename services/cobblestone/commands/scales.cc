@@ -3,11 +3,7 @@
 
 namespace cobblestone {
 
-using access::Purpose;
-using cli::AddVerb;
-using cli::Program;
 using cli::ScalesText;
-using cli::Verb;
 
 namespace {
 

@@ -5,12 +5,8 @@
 
 namespace cobblestone {
 
-using access::Purpose;
-using cli::AddVerb;
 using cli::KafkaTasksText;
-using cli::Program;
 using cli::TasksText;
-using cli::Verb;
 
 namespace {
 

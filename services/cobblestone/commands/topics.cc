@@ -6,10 +6,6 @@
 
 namespace cobblestone {
 
-using cli::AddVerb;
-using cli::kExitOk;
-using cli::Program;
-using cli::Verb;
 using kafka::CheckOrder;
 using kafka::CheckSlots;
 using kafka::CheckTopics;

@@ -9,7 +9,7 @@
 
 #include "services/access/client.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
 
 inline constexpr std::size_t kMostRefusalsTold = 20;
 inline constexpr std::uint64_t kMostRefusalsCounted = 10000;
@@ -22,13 +22,13 @@ struct Refusals {
 };
 
 // Call it before sending.
-Result<std::uint64_t> RefusedSoFar(access::Client& client);
+Result<std::uint64_t> RefusedSoFar(Client& client);
 // Call it when everything sent is processed; does not set `lines`. Lines that were never events are not included.
-Result<Refusals> RefusedSince(access::Client& client, std::uint64_t from);
+Result<Refusals> RefusedSince(Client& client, std::uint64_t from);
 
 // Prints "3 events were refused: UNKNOWN_APP 2 ..." and the first refusals; prints nothing if there are none.
 void PrintRefusals(const Refusals& refusals);
 // [{"number", "reason", "detail", "line"}]: the first refusals.
 nlohmann::json RefusalsJson(const Refusals& refusals);
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

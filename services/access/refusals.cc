@@ -1,4 +1,4 @@
-#include "services/cobblestone/commands/refusals.h"
+#include "services/access/refusals.h"
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -7,9 +7,8 @@
 #include "services/cli/progress.h"
 #include "services/cli/terminal_text.h"
 
-namespace cobblestone {
+namespace cobblestone::access {
 
-using access::Client;
 using cli::TerminalText;
 using cli::WithCommas;
 using nlohmann::json;
@@ -68,4 +67,4 @@ json RefusalsJson(const Refusals& refusals) {
   return refused;
 }
 
-}  // namespace cobblestone
+}  // namespace cobblestone::access

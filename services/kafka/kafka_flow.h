@@ -1,0 +1,31 @@
+// Throughput of the slots of this process for the log of `run`, at intervals.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "services/kafka/kafka_workers.h"
+
+namespace cobblestone::kafka {
+
+class KafkaFlow {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kEvery = std::chrono::seconds(10);
+
+  // The workers must outlive the flow.
+  explicit KafkaFlow(KafkaWorkers& workers) : workers_(workers) {}
+
+  // Records per second, commits, records behind, and the owned slots that run and that do not. None: the last call that
+  // returned something, or would have, is less than kEvery ago, or there is nothing to report.
+  std::optional<nlohmann::json> Report();
+
+ private:
+  KafkaWorkers& workers_;
+  Clock::time_point reported_ = Clock::now();
+  std::uint64_t last_records_ = 0;
+};
+
+}  // namespace cobblestone::kafka
