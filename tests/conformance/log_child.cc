@@ -1,9 +1,10 @@
 // A process that writes to a log, for tests that kill it, take its disk away or limit it:
 //   log_child DIR UNITS BYTES [SIZE-LIMIT [stay]]
-// appends the story's units (log_stories.h) behind those that are there, BYTES noise in each record, and writes a line
-// "acknowledged N" for each as it becomes durable. UNITS 0: without end. SIZE-LIMIT: no file may grow beyond it (bytes; 0: none).
+// appends units of the story (log_stories.h) after the existing ones, each record with BYTES of noise, and writes a
+// line "acknowledged N" when a unit becomes durable. UNITS 0: without end. SIZE-LIMIT: the maximum size of a file
+// (bytes; 0: none).
 // `stay`: the log is not closed; the process waits to be killed.
-// A line "open" comes first, or "refused MESSAGE" and exit code 3.
+// The first line is "open", or "refused MESSAGE" with exit code 3.
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -17,9 +18,9 @@
 
 namespace {
 
-void Say(const std::string& line) {
+void Print(const std::string& line) {
   const std::string text = line + "\n";
-  // A reader that is gone has seen enough.
+  // A reader that has closed the pipe needs no more lines.
   [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
 }
 
@@ -42,14 +43,14 @@ int main(int argc, char** argv) {
   options.pending_bytes = 256u << 10;
   auto log = Log::Open(options);
   if (!log.ok()) {
-    Say("refused " + log.status().message());
+    Print("refused " + log.status().message());
     return 3;
   }
-  Say("open");
+  Print("open");
   const std::uint64_t there = (*log)->End({kClaims, 0});
   for (std::uint64_t unit = there + 1; units == 0 || unit <= there + units; ++unit) {
     LogUnit next = StoryUnit(unit, bytes);
-    next.on_durable = [unit] { Say("acknowledged " + std::to_string(unit)); };
+    next.on_durable = [unit] { Print("acknowledged " + std::to_string(unit)); };
     (*log)->Append(std::move(next));
   }
   while (argc > 5) ::pause();

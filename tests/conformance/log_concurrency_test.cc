@@ -1,4 +1,4 @@
-// Several appenders, readers, a trimmer and a verifier at once. Built with ThreadSanitizer it is also a test for races.
+// Several appenders, readers, a trimmer and a verifier at once. With ThreadSanitizer this is also a test for races.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ constexpr std::uint64_t kUnits = 1500;  // of each appender
 // Readers sleep until the log has news for them.
 class News {
  public:
-  void Tell() {
+  void Notify() {
     {
       const std::scoped_lock lock(mutex_);
       ++count_;
@@ -43,18 +43,18 @@ class News {
 TEST(LogConcurrency, AppendersReadersTrimmerAndVerifierAgree) {
   const TempDir dir;
   LogOptions options = StoryOptions(dir / "log");
-  options.tail_bytes = 200000;     // readers fall out of memory now and then
-  options.pending_bytes = 100000;  // appenders wait now and then
+  options.tail_bytes = 200000;     // readers sometimes read from disk
+  options.pending_bytes = 100000;  // appenders sometimes wait
   options.write_buffer_bytes = 4u << 20;
   auto opened = Log::Open(options);
   ASSERT_TRUE(opened.ok()) << opened.status().message();
   Log& log = **opened;
   News news;
-  log.SetListener([&] { news.Tell(); });
+  log.SetListener([&] { news.Notify(); });
 
-  // Appender a writes "a:n" into notes, and its double into grants, as one unit.
+  // Appender a writes "a:n" into notes and twice into grants, as one unit.
   std::vector<std::thread> threads;
-  std::atomic<std::uint64_t> told = 0;
+  std::atomic<std::uint64_t> acknowledged = 0;
   for (int a = 0; a < kAppenders; ++a) {
     threads.emplace_back([&, a] {
       for (std::uint64_t n = 0; n < kUnits; ++n) {
@@ -62,13 +62,13 @@ TEST(LogConcurrency, AppendersReadersTrimmerAndVerifierAgree) {
         LogUnit unit;
         unit.outputs = {Output({kNotes, 0}, {record}), Output({kGrants, 0}, {record, record})};
         unit.rows = {{"appender/" + std::to_string(a), std::to_string(n)}};
-        unit.on_durable = [&] { ++told; };
+        unit.on_durable = [&] { ++acknowledged; };
         const std::uint64_t ticket = log.Append(std::move(unit));
         if (n % 100 == 0) log.WaitDurable(ticket);
       }
     });
   }
-  // Readers check that both partitions tell the same story, in one order.
+  // Readers check that all of them read the same records in one order.
   std::vector<std::string> first_story;
   std::vector<std::string> second_story;
   for (std::vector<std::string>* story : {&first_story, &second_story}) {
@@ -83,7 +83,7 @@ TEST(LogConcurrency, AppendersReadersTrimmerAndVerifierAgree) {
         const auto batch = log.Read({kGrants, 0}, at);
         ASSERT_TRUE(batch.ok()) << batch.status().message();
         if (*batch == nullptr) continue;
-        // From disk a batch may hold several units, and begin before what was asked for.
+        // From disk a batch may hold several units, and begin before the requested offset.
         const std::vector<std::string> records = RecordsOf(**batch);
         for (; at < (*batch)->end(); at += 2) story->push_back(records.at(at - (*batch)->first));
         if (story == &first_story) log.Consumed({kGrants, 0}, at / 2);
@@ -111,7 +111,7 @@ TEST(LogConcurrency, AppendersReadersTrimmerAndVerifierAgree) {
   });
   for (std::thread& thread : threads) thread.join();
   log.WaitDurable(log.Append({}));
-  EXPECT_EQ(told, kAppenders * kUnits);
+  EXPECT_EQ(acknowledged, kAppenders * kUnits);
   EXPECT_EQ(first_story, second_story);
   std::vector<std::uint64_t> next(kAppenders, 0);
   for (const std::string& record : first_story) {

@@ -1,4 +1,5 @@
-// A copy of a log that goes on: whole units, all that was durable when the copy was asked for, and a log of its own.
+// A copy of a log that is written meanwhile: it has whole units, everything that was durable when the copy began, and
+// is an independent log.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,10 +19,10 @@ using testing::TempDir;
 
 constexpr std::size_t kBytes = 900;
 
-TEST(LogCopy, HoldsWholeUnitsAndAllThatWasDurableWhileAppendsAndVerifiesGoOn) {
+TEST(LogCopy, HoldsWholeUnitsAndAllDurableOnesDuringAppendsAndVerify) {
   const TempDir dir;
   LogOptions options = StoryOptions(dir / "log");
-  options.write_buffer_bytes = 1u << 20;  // flushes and new write-ahead files in between
+  options.write_buffer_bytes = 1u << 20;  // flushes and new write-ahead files during the test
   options.commit_gap = std::chrono::microseconds(0);
   auto opened = Log::Open(options);
   ASSERT_TRUE(opened.ok()) << opened.status().message();
@@ -39,7 +40,7 @@ TEST(LogCopy, HoldsWholeUnitsAndAllThatWasDurableWhileAppendsAndVerifiesGoOn) {
   });
   std::vector<std::uint64_t> before;
   for (int n = 0; n < 12; ++n) {
-    // Each copy is to have more than the one before.
+    // Each copy must hold more than the previous one.
     while (durable < static_cast<std::uint64_t>(300 * n)) std::this_thread::yield();
     before.push_back(durable);
     const Status made = log.Checkpoint(dir / "copy" + std::to_string(n));
@@ -63,19 +64,20 @@ TEST(LogCopy, HoldsWholeUnitsAndAllThatWasDurableWhileAppendsAndVerifiesGoOn) {
       commit = (*read)->last_commit();
       EXPECT_GE(commit, length.units);
     }
-    of_copy.read_only = false;  // and goes on by itself
-    auto own = Log::Open(of_copy);
-    ASSERT_TRUE(own.ok()) << own.status().message();
-    const std::uint64_t units = MeasureStory(**own, kBytes).units;
-    (*own)->WaitDurable((*own)->Append(StoryUnit(units + 1, kBytes)));
-    EXPECT_EQ(MeasureStory(**own, kBytes).units, units + 1);
-    EXPECT_EQ((*own)->last_commit(), commit + 2);  // the open is one
+    of_copy.read_only = false;  // the copy continues as a log of its own
+    auto continued = Log::Open(of_copy);
+    ASSERT_TRUE(continued.ok()) << continued.status().message();
+    const std::uint64_t units = MeasureStory(**continued, kBytes).units;
+    (*continued)->WaitDurable((*continued)->Append(StoryUnit(units + 1, kBytes)));
+    EXPECT_EQ(MeasureStory(**continued, kBytes).units, units + 1);
+    EXPECT_EQ((*continued)->last_commit(), commit + 2);  // the open adds one commit
   }
   EXPECT_EQ(MeasureStory(log, kBytes).units, durable);
 }
 
-// What was acknowledged before the copy must be in it: a copy that has lost its end is refused like any other log.
-TEST(LogCopy, KnowsWhatWasAcknowledged) {
+// Units that were acknowledged before the copy must be in it: a copy that has lost its end is refused like any other
+// log.
+TEST(LogCopy, ThatLostAcknowledgedUnitsIsRefused) {
   const TempDir dir;
   auto opened = Log::Open(StoryOptions(dir / "log"));
   ASSERT_TRUE(opened.ok()) << opened.status().message();

@@ -1,5 +1,5 @@
-// Damage: what a disk, an operator or a broken cable may do to a log. A torn last record of the write-ahead log is
-// dropped, because nobody was told of it; anything else stops the open, or Verify(), and says what to do.
+// Damage to a log by a disk, an operator or a broken cable. A torn last record of the write-ahead log is dropped,
+// because it was never acknowledged. Any other damage stops the open, or Verify(), with advice to the operator.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,9 +23,9 @@ using ::testing::HasSubstr;
 using testing::TempDir;
 
 constexpr std::size_t kBytes =
-    20000;  // of noise in each record: flushes and new write-ahead files come often
+    20000;  // noise per record, so that flushes and new write-ahead files are frequent
 
-// Files of the database with this ending, by number.
+// Files of the database with this extension, by number.
 std::vector<std::string> Files(const std::string& log, const std::string& extension) {
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(log + "/db")) {
@@ -45,10 +45,10 @@ void Flip(const std::string& path, std::uint64_t at) {
 
 void Flip(const std::string& path) { Flip(path, fs::file_size(path) / 2); }
 
-// Removes bytes from a file's middle or end.
+// Removes bytes from the end of a file.
 void Shorten(const std::string& path, std::uint64_t by) { fs::resize_file(path, fs::file_size(path) - by); }
 
-// A log whose owner was killed after `units` were acknowledged; returns the last acknowledged one.
+// A log whose owner was killed after `units` were acknowledged. Returns the last acknowledged unit.
 std::uint64_t KilledLog(const std::string& path, std::uint64_t units) {
   LogProcess process({path, "0", std::to_string(kBytes)});
   EXPECT_TRUE(process.WaitAcknowledged(units));
@@ -56,7 +56,8 @@ std::uint64_t KilledLog(const std::string& path, std::uint64_t units) {
   return process.Wait().acknowledged;
 }
 
-// As above, and part of it lies in a tree file and a blob file: a killed process may not have finished a flush.
+// As KilledLog(), with part of the log in a table file and a blob file, because a killed process may not have
+// finished a flush.
 std::uint64_t KilledAndFlushedLog(const std::string& path, std::uint64_t units) {
   const std::uint64_t acknowledged = KilledLog(path, units);
   auto log = Log::Open(StoryOptions(path));
@@ -69,7 +70,7 @@ std::uint64_t KilledAndFlushedLog(const std::string& path, std::uint64_t units) 
 
 Status OpenStatus(const std::string& path) { return Log::Open(StoryOptions(path)).status(); }
 
-// Opens, and measures the story; a message when it does not open.
+// Opens the log and measures the story; a message if the log does not open.
 StoryLength Measure(const std::string& path) {
   auto log = Log::Open(StoryOptions(path));
   if (!log.ok()) return {.wrong = log.status().message()};
@@ -78,20 +79,21 @@ StoryLength Measure(const std::string& path) {
 
 void ExpectStopsForGood(const std::string& path) {
   for (int attempt = 0; attempt < 2;
-       ++attempt) {  // a restarted service must not get through at the second attempt
+       ++attempt) {  // a restarted service must not succeed at the second attempt
     const Status status = OpenStatus(path);
     EXPECT_EQ(status.code(), StatusCode::kCorrupted) << "attempt " << attempt;
     EXPECT_THAT(status.message(), AllOf(HasSubstr(path), HasSubstr("restore")));
   }
   LogOptions query = StoryOptions(path);
   query.read_only = true;
-  EXPECT_EQ(Log::Open(query).status().code(), StatusCode::kCorrupted) << "nor does a query see half a log";
+  EXPECT_EQ(Log::Open(query).status().code(), StatusCode::kCorrupted)
+      << "a query must not read half a log either";
 }
 
-TEST(LogDamage, ATornLastRecordThatNobodyWasToldOfIsDropped) {
+TEST(LogDamage, ATornUnacknowledgedLastRecordIsDropped) {
   const TempDir dir;
   const std::string path = dir / "log";
-  // Written, and killed before anybody was told.
+  // Written, and killed before the acknowledgement.
   LogProcess process({path, "0", std::to_string(kBytes)}, {{"COBBLESTONE_FAILPOINT", "E4b:6"}});
   const std::uint64_t acknowledged = process.Wait().acknowledged;
   ASSERT_GT(acknowledged, 0u);
@@ -101,7 +103,7 @@ TEST(LogDamage, ATornLastRecordThatNobodyWasToldOfIsDropped) {
   EXPECT_EQ(length.units, acknowledged);
 }
 
-// The same again and again: the write-ahead files of several lives lie side by side, each with its torn end.
+// Repeatedly: the write-ahead files of several lives lie side by side, each with its torn end.
 TEST(LogDamage, TornLastRecordsOfSeveralLivesAreDropped) {
   const TempDir dir;
   const std::string path = dir / "log";
@@ -120,7 +122,7 @@ TEST(LogDamage, TornLastRecordsOfSeveralLivesAreDropped) {
   EXPECT_EQ(length.units, acknowledged);
 }
 
-TEST(LogDamage, AnAcknowledgedEndThatIsMissingStops) {
+TEST(LogDamage, AMissingAcknowledgedEndStopsTheOpen) {
   const TempDir dir;
   const std::string path = dir / "log";
   LogProcess process({path, "12", "300"});
@@ -135,7 +137,7 @@ TEST(LogDamage, AnAcknowledgedEndThatIsMissingStops) {
   ExpectStopsForGood(path);
 }
 
-TEST(LogDamage, AMissingWriteAheadFileStops) {
+TEST(LogDamage, AMissingWriteAheadFileStopsTheOpen) {
   const TempDir dir;
   const std::string path = dir / "log";
   LogProcess process({path, "12", "300"});
@@ -144,7 +146,7 @@ TEST(LogDamage, AMissingWriteAheadFileStops) {
   ExpectStopsForGood(path);
 }
 
-TEST(LogDamage, AMissingOlderWriteAheadFileStops) {
+TEST(LogDamage, AMissingOlderWriteAheadFileStopsTheOpen) {
   const TempDir dir;
   const std::string path = dir / "log";
   LogProcess first({path, "10", "100"});  // too little for a flush: stays in its write-ahead file
@@ -152,7 +154,7 @@ TEST(LogDamage, AMissingOlderWriteAheadFileStops) {
   LogProcess second({path, "10", "100"});
   EXPECT_EQ(second.Wait().exit_code, 0);
   ASSERT_GE(Files(path, ".log").size(), 2u);
-  // Of the files with contents, the oldest.
+  // The oldest of the files with contents.
   for (const std::string& wal : Files(path, ".log")) {
     if (fs::file_size(wal) == 0) continue;
     fs::remove(wal);
@@ -161,8 +163,8 @@ TEST(LogDamage, AMissingOlderWriteAheadFileStops) {
   ExpectStopsForGood(path);
 }
 
-// Recovery accepts an incomplete record at the end of every write-ahead file, not only of the last.
-TEST(LogDamage, AShortenedOlderWriteAheadFileStops) {
+// Recovery accepts an incomplete record at the end of every write-ahead file, not only of the last one.
+TEST(LogDamage, AShortenedOlderWriteAheadFileStopsTheOpen) {
   const TempDir dir;
   const std::string path = dir / "log";
   LogProcess first({path, "10", "100"});
@@ -177,8 +179,8 @@ TEST(LogDamage, AShortenedOlderWriteAheadFileStops) {
   ExpectStopsForGood(path);
 }
 
-// A flipped bit anywhere in the write-ahead log: in data, in a record's length (near the end such a record looks torn),
-// in a checksum.
+// A flipped bit anywhere in the write-ahead log: in data, in the length of a record (near the end such a record looks
+// torn), in a checksum.
 TEST(LogDamage, AFlippedBitInTheWriteAheadLogNeverLosesAnAcknowledgedUnit) {
   const TempDir dir;
   const std::string path = dir / "log";
@@ -190,7 +192,7 @@ TEST(LogDamage, AFlippedBitInTheWriteAheadLogNeverLosesAnAcknowledgedUnit) {
   ASSERT_GT(size, 5000u);
   std::uint64_t stopped = 0;
   std::uint64_t tried = 0;
-  // All of the last 150 bytes, and every 211th before.
+  // All of the last 150 bytes, and every 211th byte before them.
   for (std::uint64_t at = 0; at < size; at += at + 150 < size ? 211 : 1) {
     const std::string copy = dir / ("copy" + std::to_string(at));
     fs::copy(path, copy, fs::copy_options::recursive);
@@ -205,11 +207,11 @@ TEST(LogDamage, AFlippedBitInTheWriteAheadLogNeverLosesAnAcknowledgedUnit) {
     }
     fs::remove_all(copy);
   }
-  EXPECT_EQ(stopped, tried) << "every byte of this file is a part of something acknowledged";
+  EXPECT_EQ(stopped, tried) << "every byte of this file belongs to an acknowledged unit";
 }
 
-// Recovery flushes what it has read so far when that fills a write buffer; the damage comes behind it.
-TEST(LogDamage, ARefusedOpenLeavesTheFilesAsTheyWere) {
+// Recovery flushes its records when they fill a write buffer; the damage is after that point.
+TEST(LogDamage, ARefusedOpenChangesNoFile) {
   const TempDir dir;
   const std::string path = dir / "log";
   LogProcess process({path, "12", "10000"});
@@ -230,8 +232,8 @@ TEST(LogDamage, ARefusedOpenLeavesTheFilesAsTheyWere) {
   EXPECT_EQ(names(), before);
 }
 
-// Why the log does not use RocksDB's default: the same damage, and everything behind it is gone without a word.
-TEST(LogDamage, TheRecoveryModeThatRocksdbWouldUseCutsSilently) {
+// Why the log does not use RocksDB's default mode: with the same damage it silently drops every later record.
+TEST(LogDamage, RocksdbsDefaultRecoveryModeDropsDataSilently) {
   const TempDir dir;
   const std::string path = dir / "plain";
   const auto write_and_damage = [&] {
@@ -264,7 +266,7 @@ TEST(LogDamage, TheRecoveryModeThatRocksdbWouldUseCutsSilently) {
   delete db;
 }
 
-TEST(LogDamage, AFlippedByteInAnyKindOfFileStopsTheOpenOrIsFoundByVerify) {
+TEST(LogDamage, AFlippedByteInAnyFileStopsTheOpenOrFailsVerify) {
   const TempDir dir;
   const std::string path = dir / "log";
   KilledAndFlushedLog(path, 600);
@@ -298,8 +300,8 @@ TEST(LogDamage, AFlippedByteInAnyKindOfFileStopsTheOpenOrIsFoundByVerify) {
   }
 }
 
-// While it is open: the disk changes bytes under a running owner.
-TEST(LogDamage, VerifyFindsAFlippedByteUnderARunningOwner) {
+// The disk changes bytes while the log is open.
+TEST(LogDamage, VerifyFindsAFlippedByteInAnOpenLog) {
   const TempDir dir;
   const std::string path = dir / "log";
   KilledAndFlushedLog(path, 120);
@@ -328,10 +330,10 @@ TEST(LogDamage, VerifyFindsAFlippedByteUnderARunningOwner) {
   }
 }
 
-TEST(LogDamage, AMissingFileOfAnyKindStops) {
+TEST(LogDamage, AMissingFileOfAnyKindStopsTheOpen) {
   const TempDir dir;
   const std::string path = dir / "log";
-  KilledAndFlushedLog(path, 120);  // its clean close has removed what a flush left unfinished
+  KilledAndFlushedLog(path, 120);  // its clean close has removed the remains of an unfinished flush
   for (const char* extension : {".sst", ".blob"}) ASSERT_FALSE(Files(path, extension).empty()) << extension;
   std::vector<std::string> names = {"acknowledged", "db/CURRENT"};
   for (const auto& entry : fs::directory_iterator(path + "/db")) {
@@ -350,7 +352,7 @@ TEST(LogDamage, AMissingFileOfAnyKindStops) {
   }
 }
 
-TEST(LogDamage, AnAcknowledgedFileWithoutAWholeMarkStops) {
+TEST(LogDamage, AnAcknowledgedFileWithoutAValidMarkStopsTheOpen) {
   const TempDir dir;
   const std::string path = dir / "log";
   KilledLog(path, 10);
@@ -361,7 +363,7 @@ TEST(LogDamage, AnAcknowledgedFileWithoutAWholeMarkStops) {
   ExpectStopsForGood(path);
 }
 
-TEST(LogDamage, TheOperatorCanTakeWhatIsLeftAsTheTruth) {
+TEST(LogDamage, TheOperatorCanAcceptTheLoss) {
   const TempDir dir;
   const std::string path = dir / "log";
   LogProcess process({path, "12", "20000"});
@@ -381,7 +383,7 @@ TEST(LogDamage, TheOperatorCanTakeWhatIsLeftAsTheTruth) {
     EXPECT_LT(left, 12u);
     (*log)->WaitDurable((*log)->Append(StoryUnit(left + 1, 20000)));
   }
-  const StoryLength length = Measure(path);  // and from then on it is a log like any other
+  const StoryLength length = Measure(path);  // from then on a log like any other
   EXPECT_EQ(length.wrong, "");
   EXPECT_EQ(length.units, left + 1);
 }

@@ -1,5 +1,5 @@
-// A disk that takes no more: the process ends with a message and a code of its own, nothing acknowledged is lost, and
-// with room again the log goes on.
+// A full disk: the process ends with a message and its own exit code, no acknowledged unit is lost, and with room
+// again the log continues.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ void ExpectAllAcknowledged(const std::string& path, std::size_t bytes, std::uint
   EXPECT_TRUE(verified.ok()) << verified.message();
 }
 
-// No file may grow beyond 300,000 bytes: the write-ahead log meets that first (EFBIG).
+// No file may grow beyond 300,000 bytes; the write-ahead log reaches that limit first (EFBIG).
 TEST(LogDiskFull, AWriteBeyondTheFileSizeLimitEndsTheProcessWithAMessage) {
   const TempDir dir;
   LogProcess process({dir / "log", "0", "20000", "300000"});
@@ -44,7 +44,7 @@ TEST(LogDiskFull, AWriteBeyondTheFileSizeLimitEndsTheProcessWithAMessage) {
   ExpectAllAcknowledged(dir / "log", 20000, end.acknowledged);
 }
 
-// The flush of a write buffer (256 KB of rows a unit, more than one file may hold) fails in the background.
+// The flush of a write buffer (256 KB of rows per unit, more than one file may hold) fails in the background.
 TEST(LogDiskFull, AFailingFlushEndsTheProcessToo) {
   const TempDir dir;
   std::uint64_t acknowledged = 0;
@@ -55,7 +55,7 @@ TEST(LogDiskFull, AFailingFlushEndsTheProcessToo) {
   ExpectAllAcknowledged(dir / "log", 1000, acknowledged);
 }
 
-TEST(LogDiskFull, AFullDiskEndsTheProcessAndRoomBringsItBack) {
+TEST(LogDiskFull, AFullDiskEndsTheProcessAndTheLogContinuesWithRoom) {
   const testing::SmallDisk disk("6m");
   if (!disk.mounted()) {
     GTEST_SKIP() << "this user may not mount a small disk (" << disk.why()
@@ -73,7 +73,7 @@ TEST(LogDiskFull, AFullDiskEndsTheProcessAndRoomBringsItBack) {
     EXPECT_GT(acknowledged, 0u);
   }
   {
-    // Started again with the disk still full, it either says so at once or at its first write.
+    // Started again on the full disk, the process fails at once or at its first write.
     LogProcess process({path, "0", "20000"});
     const LogProcess::End end = process.Wait();
     EXPECT_THAT(end.exit_code, AnyOf(3, kFailedWriteExitCode)) << end.output;

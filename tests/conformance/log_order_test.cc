@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::TempDir;
 
-// A door that callbacks wait at, to hold the committer still.
+// A door at which callbacks wait, to block the committer.
 class Door {
  public:
   void Open() {
@@ -36,7 +36,7 @@ class Door {
     changed_.notify_all();
     changed_.wait(lock, [&] { return open_; });
   }
-  void WaitForSomebody() {
+  void WaitForArrival() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return waiting_; });
   }
@@ -81,9 +81,9 @@ TEST(LogOrder, AUnitIsVisibleBeforeItIsDurable) {
   const auto log = OpenOrDie(StoryOptions(dir / "log"));
   Door door;
   LogUnit first = StoryUnit(1, 10);
-  first.on_durable = [&] { door.Pass(); };  // the committer stays here
+  first.on_durable = [&] { door.Pass(); };  // the committer waits here
   const std::uint64_t ticket = log->Append(std::move(first));
-  door.WaitForSomebody();
+  door.WaitForArrival();
   EXPECT_EQ(log->durable_ticket(), ticket);
 
   const std::uint64_t second = log->Append(StoryUnit(2, 10));
@@ -99,29 +99,29 @@ TEST(LogOrder, AUnitIsVisibleBeforeItIsDurable) {
   EXPECT_EQ(*log->GetRow("last"), "2");
 }
 
-TEST(LogOrder, CallbacksRunInOrderAndBeforeTheWaitersGoOn) {
+TEST(LogOrder, CallbacksRunInOrderAndBeforeWaitersReturn) {
   const TempDir dir;
   const auto log = OpenOrDie(StoryOptions(dir / "log"));
-  std::vector<std::uint64_t> told;  // the committer's alone until WaitDurable has returned
+  std::vector<std::uint64_t> acknowledged;  // used only by the committer until WaitDurable has returned
   std::uint64_t ticket = 0;
   for (std::uint64_t unit = 1; unit <= 500; ++unit) {
     LogUnit next = StoryUnit(unit, 10);
-    next.on_durable = [&told, unit] { told.push_back(unit); };
+    next.on_durable = [&acknowledged, unit] { acknowledged.push_back(unit); };
     ticket = log->Append(std::move(next));
   }
   log->WaitDurable(ticket);
-  ASSERT_EQ(told.size(), 500u);
-  for (std::uint64_t unit = 1; unit <= 500; ++unit) EXPECT_EQ(told[unit - 1], unit);
+  ASSERT_EQ(acknowledged.size(), 500u);
+  for (std::uint64_t unit = 1; unit <= 500; ++unit) EXPECT_EQ(acknowledged[unit - 1], unit);
 }
 
-TEST(LogOrder, WhatIsPendingGoesIntoOneSyncedWrite) {
+TEST(LogOrder, PendingUnitsShareOneSyncedWrite) {
   const TempDir dir;
   const auto log = OpenOrDie(StoryOptions(dir / "log"));
   Door door;
   LogUnit first = StoryUnit(1, 10);
   first.on_durable = [&] { door.Pass(); };
   log->Append(std::move(first));
-  door.WaitForSomebody();
+  door.WaitForArrival();
   std::uint64_t ticket = 0;
   for (std::uint64_t unit = 2; unit <= 101; ++unit) ticket = log->Append(StoryUnit(unit, 10));
   door.Open();
@@ -131,8 +131,8 @@ TEST(LogOrder, WhatIsPendingGoesIntoOneSyncedWrite) {
   EXPECT_EQ(log->counters().syncs, 2u);
 }
 
-// The committer tells of unit 1, and somebody else has filled the room again. A worker that holds a mutex appends; the
-// callback wants the same mutex. If Append() waited for room here, neither would ever go on.
+// While the committer runs the callback of unit 1, another appender has filled the room again. A worker appends while
+// it holds a mutex that the callback needs. If Append() waited for room here, neither would ever continue.
 TEST(LogOrder, AFullLogDoesNotBlockACallbackThatNeedsTheAppendersMutex) {
   const TempDir dir;
   LogOptions options = StoryOptions(dir / "log");
@@ -146,7 +146,7 @@ TEST(LogOrder, AFullLogDoesNotBlockACallbackThatNeedsTheAppendersMutex) {
     const std::scoped_lock lock(mutex);
   };
   log->Append(std::move(first));
-  door.WaitForSomebody();
+  door.WaitForArrival();
   log->Append(StoryUnit(2, 1000));
   std::uint64_t ticket = 0;
   {
@@ -170,11 +170,11 @@ TEST(LogOrder, AppendWaitsWhileTooMuchIsPending) {
     most = std::max(most, log->End({kClaims, 0}) - log->DurableEnd({kClaims, 0}));
   }
   log->WaitDurable(ticket);
-  // A unit takes 15,000 bytes and more than half as many compressed: one within the limit, and one beyond it.
+  // A unit takes 15,000 bytes, and more than half of that compressed: one unit fits within the limit, one exceeds it.
   EXPECT_LE(most, 2u) << "units ahead of the disk";
 }
 
-TEST(LogOrder, TheListenerHearsOfEveryUnit) {
+TEST(LogOrder, TheListenerIsCalledForEveryUnit) {
   const TempDir dir;
   const auto log = OpenOrDie(StoryOptions(dir / "log"));
   std::uint64_t seen_end = 0;
@@ -204,7 +204,7 @@ TEST(LogOrder, RowsAreReadAsOfTheLastAppend) {
 
   Door door;
   log->Append({.rows = {{"p/a", "2"}}, .on_durable = [&] { door.Pass(); }});
-  door.WaitForSomebody();
+  door.WaitForArrival();
   log->Append({.rows = {{"p/b", "3"}}});
   log->Append({.rows = {{"p/c", "3"}, {"p/d", "3"}}});
   log->Append({.rows = {{"p/c", "4"}}});
@@ -236,7 +236,7 @@ TEST(LogOrder, ARowIsNeverOlderThanTheLastAppend) {
   }
 }
 
-TEST(LogOrder, WhatMemoryHasLetGoIsReadFromDisk) {
+TEST(LogOrder, EvictedBatchesAreReadFromDisk) {
   const TempDir dir;
   LogOptions options = StoryOptions(dir / "log");
   options.tail_bytes = 4000;  // one or two batches
@@ -256,7 +256,7 @@ TEST(LogOrder, WhatMemoryHasLetGoIsReadFromDisk) {
   }
 }
 
-TEST(LogOrder, WhatAllHaveConsumedLeavesMemoryAtOnceAndCanStillBeRead) {
+TEST(LogOrder, ConsumedBatchesAreEvictedAndStillReadable) {
   const TempDir dir;
   const auto log = OpenOrDie(StoryOptions(dir / "log"));
   log->WaitDurable(log->Append(StoryUnit(1, 1000)));
@@ -275,7 +275,7 @@ BatchRef TailBatch(std::uint64_t first, std::uint32_t count, std::size_t bytes) 
   return std::make_shared<const Batch>(std::move(batch));
 }
 
-TEST(LogTail, BeyondItsLimitTheOldestDurableGoesFirst) {
+TEST(LogTail, EvictsTheOldestDurableBatchBeyondItsLimit) {
   std::vector<BatchRef> gone;
   Tail tail({0, 100}, 250);
   tail.Add(0, TailBatch(0, 10, 100));
@@ -296,7 +296,7 @@ TEST(LogTail, BeyondItsLimitTheOldestDurableGoesFirst) {
   EXPECT_EQ(tail.Find(1, 110)->first, 110u);
 }
 
-TEST(LogTail, ConsumedButNotDurableStays) {
+TEST(LogTail, KeepsABatchThatIsConsumedButNotDurable) {
   std::vector<BatchRef> gone;
   Tail tail({0}, 1000);
   tail.Add(0, TailBatch(0, 10, 100));
@@ -309,8 +309,8 @@ TEST(LogTail, ConsumedButNotDurableStays) {
   EXPECT_EQ(tail.bytes(), 0u);
 }
 
-// The value of a small batch, byte by byte where it does not depend on the compressor.
-TEST(LogBatchFormat, AStoredBatchIsWhatTheHeaderFileSays) {
+// The stored bytes of a small batch, except for the parts that depend on the compressor.
+TEST(LogBatchFormat, AStoredBatchMatchesTheHeaderFile) {
   PackedBatch packed(
       "\x03"
       "abc",

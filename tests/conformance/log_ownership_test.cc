@@ -1,4 +1,4 @@
-// Who may open a log, and with which topics.
+// Which process may open a log, and with which topics.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::TempDir;
 
-TEST(LogOwnership, ASecondProcessIsToldWhoHoldsTheLog) {
+TEST(LogOwnership, ASecondProcessLearnsWhichProcessHoldsTheLog) {
   const TempDir dir;
   auto log = Log::Open(StoryOptions(dir / "log"));
   ASSERT_TRUE(log.ok()) << log.status().message();
@@ -28,7 +28,7 @@ TEST(LogOwnership, ASecondProcessIsToldWhoHoldsTheLog) {
   EXPECT_EQ(end.exit_code, 3);
   EXPECT_THAT(end.output,
               AllOf(HasSubstr("process " + std::to_string(::getpid()) + " holds"), HasSubstr("stop that")));
-  // Nor within the process, nor for a query.
+  // A second open within the process or by a query is refused as well.
   EXPECT_EQ(Log::Open(StoryOptions(dir / "log")).status().code(), StatusCode::kFenced);
   LogOptions query = StoryOptions(dir / "log");
   query.read_only = true;
@@ -56,12 +56,12 @@ std::vector<std::pair<std::string, std::filesystem::file_time_type>> FilesOf(con
   return files;
 }
 
-TEST(LogOwnership, AQueryReadsALogThatNobodyRunsAndChangesNothing) {
+TEST(LogOwnership, AQueryReadsAnUnownedLogAndChangesNothing) {
   const TempDir dir;
   {
     LogProcess owner({dir / "log", "0", "1000"});
     ASSERT_TRUE(owner.WaitAcknowledged(50));
-    owner.Kill();  // so that the end is in the write-ahead log only
+    owner.Kill();  // so that the end is only in the write-ahead log
     owner.Wait();
   }
   LogOptions query = StoryOptions(dir / "log");
@@ -80,10 +80,10 @@ TEST(LogOwnership, AQueryReadsALogThatNobodyRunsAndChangesNothing) {
     EXPECT_TRUE(verified.ok()) << verified.message();
   }
   EXPECT_EQ(FilesOf(dir / "log"), before);
-  EXPECT_TRUE(Log::Open(StoryOptions(dir / "log")).ok()) << "and leaves no lock behind";
+  EXPECT_TRUE(Log::Open(StoryOptions(dir / "log")).ok()) << "a query leaves no lock behind";
 }
 
-TEST(LogOwnership, AQueryOfADirectoryWithoutALogSaysSo) {
+TEST(LogOwnership, AQueryOfADirectoryWithoutALogFails) {
   const TempDir dir;
   LogOptions query = StoryOptions(dir / "nothing");
   query.read_only = true;
@@ -114,11 +114,11 @@ TEST(LogOwnership, AnotherListOfTopicsIsRefused) {
             StatusCode::kInvalidArgument);
   auto log = Log::Open(StoryOptions(dir / "log"));
   ASSERT_TRUE(log.ok()) << log.status().message();
-  EXPECT_EQ((*log)->owner_epoch(), 2u) << "a refused open is no owner";
+  EXPECT_EQ((*log)->owner_epoch(), 2u) << "a refused open does not count as an owner";
 }
 
-// A process died while it made the log: before RocksDB's CURRENT stood, or before anything was acknowledged.
-TEST(LogOwnership, ALogWhoseMakingWasCutOffIsMadeAnew) {
+// A process died while it created the log: before RocksDB's CURRENT existed, or before the first acknowledgement.
+TEST(LogOwnership, AnInterruptedCreationOfALogIsRepeated) {
   const TempDir dir;
   std::filesystem::create_directories(dir / "log/db");
   std::ofstream(dir / "log/db/MANIFEST-000001") << "half a manifest";
@@ -126,7 +126,7 @@ TEST(LogOwnership, ALogWhoseMakingWasCutOffIsMadeAnew) {
     auto log = Log::Open(StoryOptions(dir / "log"));
     ASSERT_TRUE(log.ok()) << log.status().message();
   }
-  std::filesystem::remove(dir / "log/acknowledged");  // comes after the first commit, the owner's epoch
+  std::filesystem::remove(dir / "log/acknowledged");  // is written after the first commit, the owner's epoch
   auto log = Log::Open(StoryOptions(dir / "log"));
   ASSERT_TRUE(log.ok()) << log.status().message();
 }

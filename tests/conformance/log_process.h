@@ -1,4 +1,4 @@
-// Runs log_child (log_child.cc) and listens to it.
+// Runs log_child (log_child.cc) and reads its output.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,25 @@ namespace cobblestone::stream::embedded {
 
 class LogProcess {
  public:
-  // `arguments` behind the program's name; `environment`: added to ours, like COBBLESTONE_FAILPOINT.
+  // `arguments`: after the program's name. `environment`: added to this process's environment, such as
+  // COBBLESTONE_FAILPOINT.
   explicit LogProcess(const std::vector<std::string>& arguments,
                       const std::vector<std::pair<std::string, std::string>>& environment = {});
-  ~LogProcess();  // kills what still runs
+  ~LogProcess();  // kills a process that still runs
   LogProcess(const LogProcess&) = delete;
   LogProcess& operator=(const LogProcess&) = delete;
 
-  // Waits until `units` are acknowledged; false when it ends before.
+  // Waits until `units` are acknowledged. False: the process ended before.
   bool WaitAcknowledged(std::uint64_t units);
-  // Waits until it holds the log; false when it was refused or ends before.
+  // Waits until the process holds the log. False: it was refused or ended before.
   bool WaitOpen();
   void Kill();  // -9
 
-  // Waits for its end. Then:
+  // Waits for the end of the process, and returns:
   struct End {
-    int exit_code = -1;  // -1: by a signal
+    int exit_code = -1;  // -1: ended by a signal
     int signal = 0;
-    std::uint64_t acknowledged = 0;  // the last unit that it told
+    std::uint64_t acknowledged = 0;  // the last acknowledged unit
     bool opened = false;
     std::string output{};  // all lines
     std::string errors{};  // stderr

@@ -1,4 +1,4 @@
-// What is there after a stop, clean or not.
+// The contents of a log after a stop, clean or not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,20 +15,20 @@ namespace {
 using ::testing::ElementsAre;
 using testing::TempDir;
 
-TEST(LogRestart, ACleanStopWaitsForAllThatWasAppended) {
+TEST(LogRestart, ACleanStopWaitsForAllAppendedUnits) {
   const TempDir dir;
-  std::uint64_t told = 0;
+  std::uint64_t acknowledged = 0;
   {
     auto log = Log::Open(StoryOptions(dir / "log"));
     ASSERT_TRUE(log.ok()) << log.status().message();
     EXPECT_EQ((*log)->owner_epoch(), 1u);
     for (std::uint64_t unit = 1; unit <= 50; ++unit) {
       LogUnit next = StoryUnit(unit, 2000);
-      next.on_durable = [&] { ++told; };
+      next.on_durable = [&] { ++acknowledged; };
       (*log)->Append(std::move(next));
     }
   }
-  EXPECT_EQ(told, 50u);
+  EXPECT_EQ(acknowledged, 50u);
   auto log = Log::Open(StoryOptions(dir / "log"));
   ASSERT_TRUE(log.ok()) << log.status().message();
   EXPECT_EQ((*log)->owner_epoch(), 2u);
@@ -39,8 +39,9 @@ TEST(LogRestart, ACleanStopWaitsForAllThatWasAppended) {
   EXPECT_EQ((*(*log)->Read({kGrants, 1}, 3))->append_time, 1.7e9);
 }
 
-// Twenty lives of one log, each killed at another place in its work; flushes and new write-ahead files come in between.
-TEST(LogRestart, AfterKillNineEveryAcknowledgedUnitIsThereAndOnlyWholeOnes) {
+// Twenty lives of one log, each killed at another point of its work, with flushes and new write-ahead files in
+// between.
+TEST(LogRestart, AKillKeepsEveryAcknowledgedUnitAndOnlyWholeOnes) {
   const TempDir dir;
   std::uint64_t acknowledged = 0;
   for (int life = 0; life < 20; ++life) {
@@ -65,7 +66,7 @@ TEST(LogRestart, AfterKillNineEveryAcknowledgedUnitIsThereAndOnlyWholeOnes) {
 
 struct FailpointCase {
   const char* name;
-  bool written;  // what was gathered is on disk when it hits
+  bool written;  // the gathered units are on disk when the failpoint hits
 };
 
 class LogFailpoint : public ::testing::TestWithParam<FailpointCase> {};
@@ -76,13 +77,13 @@ TEST_P(LogFailpoint, LosesNothingAcknowledgedAndInventsNothing) {
                      {{"COBBLESTONE_FAILPOINT", std::string(GetParam().name) + ":5"}});
   const LogProcess::End end = process.Wait();
   ASSERT_EQ(end.signal, SIGKILL) << end.output << end.errors;
-  EXPECT_GE(end.acknowledged, 4u) << "four commits were told of";
+  EXPECT_GE(end.acknowledged, 4u) << "four commits were acknowledged";
   auto log = Log::Open(StoryOptions(dir / "log"));
   ASSERT_TRUE(log.ok()) << log.status().message();
   const StoryLength length = MeasureStory(**log, 1000);
   EXPECT_EQ(length.wrong, "");
   if (GetParam().written) {
-    EXPECT_GT(length.units, end.acknowledged) << "durable, though nobody was told";
+    EXPECT_GT(length.units, end.acknowledged) << "durable, but not acknowledged";
   } else {
     EXPECT_EQ(length.units, end.acknowledged);
   }
@@ -93,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(AtEach, LogFailpoint,
                                            FailpointCase{"E4", false}, FailpointCase{"E4b", true}),
                          [](const auto& point) { return std::string(point.param.name); });
 
-TEST(LogRestart, ATrimmedPartitionKeepsItsEndWhenNothingIsLeftInIt) {
+TEST(LogRestart, AnEmptiedPartitionKeepsItsEnd) {
   const TempDir dir;
   {
     auto log = Log::Open(StoryOptions(dir / "log"));

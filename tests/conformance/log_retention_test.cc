@@ -1,4 +1,4 @@
-// Trimming: what goes, what stays, and that the disk gets its space back.
+// Trimming: which batches are removed, which stay, and that the disk space is freed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,14 +30,14 @@ void AppendRecords(Log& log, TopicPartition where, int records, std::size_t byte
   log.WaitDurable(ticket);
 }
 
-TEST(LogRetention, WholeBatchesBeforeTheOffsetGo) {
+TEST(LogRetention, TrimsWholeBatchesBeforeTheOffset) {
   const TempDir dir;
   auto log = Log::Open(StoryOptions(dir / "log"));
   ASSERT_TRUE(log.ok());
   (*log)->WaitDurable((*log)->Append({.outputs = {Output({kClaims, 0}, {"0", "1", "2"})}}));
   (*log)->WaitDurable((*log)->Append({.outputs = {Output({kClaims, 0}, {"3", "4", "5"})}}));
   (*log)->Trim({kClaims, 0}, 2);
-  EXPECT_EQ((*log)->Begin({kClaims, 0}), 0u) << "2 lies within the first batch";
+  EXPECT_EQ((*log)->Begin({kClaims, 0}), 0u) << "offset 2 is within the first batch";
   (*log)->Trim({kClaims, 0}, 4);
   EXPECT_EQ((*log)->Begin({kClaims, 0}), 3u);
   EXPECT_TRUE((*log)->Read({kClaims, 0}, 3).ok());
@@ -46,11 +46,11 @@ TEST(LogRetention, WholeBatchesBeforeTheOffsetGo) {
   EXPECT_THAT(gone.message(), HasSubstr("partition 0 of topic 'claims'"));
   EXPECT_THAT(gone.message(), HasSubstr("starts at 3"));
   (*log)->Trim({kClaims, 0}, 1);
-  EXPECT_EQ((*log)->Begin({kClaims, 0}), 3u) << "never back";
+  EXPECT_EQ((*log)->Begin({kClaims, 0}), 3u) << "the begin never goes back";
   EXPECT_TRUE((*log)->Verify({}).ok());
 }
 
-TEST(LogRetention, NothingBehindTheOffsetGoesWithUnitsThatAreStoredTogether) {
+TEST(LogRetention, KeepsRecordsAfterTheOffsetInBatchesStoredTogether) {
   const TempDir dir;
   const LogOptions options = StoryOptions(dir / "log");
   std::uint64_t begin = 0;
@@ -63,7 +63,7 @@ TEST(LogRetention, NothingBehindTheOffsetGoesWithUnitsThatAreStoredTogether) {
       ticket = (*log)->Append({.outputs = {Output({kClaims, 0}, {name + "a", name + "b", name + "c"})}});
     }
     (*log)->WaitDurable(ticket);
-    (*log)->Trim({kClaims, 0}, 301);  // in memory a batch begins at 300, on disk perhaps earlier
+    (*log)->Trim({kClaims, 0}, 301);  // in memory a batch begins at 300, on disk possibly earlier
     begin = (*log)->Begin({kClaims, 0});
     EXPECT_LE(begin, 300u);
   }
@@ -94,19 +94,19 @@ TEST(LogRetentionDeathTest, TheLedgerIsNeverTrimmed) {
       "partition 1 of topic 'grants' has unlimited retention");
 }
 
-// 40 MB in, all but the last 4 MB trimmed; a ledger beside it stays whole.
-TEST(LogRetention, TheSpaceOfWhatIsTrimmedComesBack) {
+// 40 MB are appended, and all but the last 4 MB trimmed; a ledger in the same log stays complete.
+TEST(LogRetention, TrimmedSpaceIsReclaimed) {
   const TempDir dir;
   auto log = Log::Open(SmallBuffers(dir / "log"));
   ASSERT_TRUE(log.ok());
   AppendRecords(**log, {kGrants, 0}, 40, 100000);
   AppendRecords(**log, {kClaims, 0}, 400, 100000);
   ASSERT_TRUE((*log)->Reclaim().ok());
-  EXPECT_GT((*log)->disk_bytes(), 44u * 1000 * 1000) << "nothing trimmed, nothing gone";
+  EXPECT_GT((*log)->disk_bytes(), 44u * 1000 * 1000) << "nothing trimmed, nothing freed";
   (*log)->Trim({kClaims, 0}, 360);
   const Status reclaimed = (*log)->Reclaim();
   ASSERT_TRUE(reclaimed.ok()) << reclaimed.message();
-  // 4 MB of claims, 4 MB of grants, and the write-ahead log (a write buffer of 2 MB and what is being flushed).
+  // 4 MB of claims, 4 MB of grants, and the write-ahead log (a write buffer of 2 MB, and the one being flushed).
   EXPECT_LT((*log)->disk_bytes(), 15u * 1000 * 1000);
   EXPECT_EQ(AllRecords(**log, {kGrants, 0}).size(), 40u);
   EXPECT_EQ(AllRecords(**log, {kGrants, 0}).back(), Noise(39, 100000));
@@ -117,8 +117,8 @@ TEST(LogRetention, TheSpaceOfWhatIsTrimmedComesBack) {
   EXPECT_TRUE((*log)->Verify({}).ok());
 }
 
-// Less than a write buffer's worth, and nothing is written any more: part of it in files, part in the write-ahead log.
-TEST(LogRetention, TheSpaceComesBackByItselfWhenNothingFollows) {
+// Less than a write buffer, and no further writes: a part in files, a part in the write-ahead log.
+TEST(LogRetention, TrimmedSpaceOfAnIdleLogIsReclaimed) {
   const TempDir dir;
   LogOptions options = SmallBuffers(dir / "log");
   options.write_buffer_bytes = 16u << 20;
@@ -141,7 +141,7 @@ TEST(LogRetention, TheSpaceComesBackByItselfWhenNothingFollows) {
   EXPECT_TRUE((*log)->Verify({}).ok());
 }
 
-TEST(LogRetention, WhileItIsWrittenALittleTrimmedSpaceWaits) {
+TEST(LogRetention, ALittleTrimmedSpaceWaitsWhileTheLogIsWritten) {
   const TempDir dir;
   LogOptions options = SmallBuffers(dir / "log");
   options.write_buffer_bytes = 16u << 20;
@@ -149,11 +149,12 @@ TEST(LogRetention, WhileItIsWrittenALittleTrimmedSpaceWaits) {
   ASSERT_TRUE(log.ok());
   AppendRecords(**log, {kClaims, 0}, 20, 100000);
   (*log)->Trim({kClaims, 0}, 19);
-  EXPECT_FALSE((*log)->WaitReclaimed(std::chrono::milliseconds(20))) << "it has not been idle for minutes";
+  EXPECT_FALSE((*log)->WaitReclaimed(std::chrono::milliseconds(20)))
+      << "the log has not been idle for minutes";
   EXPECT_GT((*log)->disk_bytes(), 1500u * 1000);
 }
 
-// A partition that stands still (a small topic, a sleepy project) has a batch in every file of its busy neighbour.
+// An idle partition (a small topic, a quiet project) has a batch in every file of its busy neighbour.
 TEST(LogRetention, ASlowPartitionDoesNotHoldTheSpaceOfABusyOne) {
   const TempDir dir;
   auto log = Log::Open(SmallBuffers(dir / "log"));
@@ -170,8 +171,8 @@ TEST(LogRetention, ASlowPartitionDoesNotHoldTheSpaceOfABusyOne) {
   EXPECT_EQ(notes[7], Noise(7, 1000));
 }
 
-// 200 MB pass through, 2 MB of which are wanted.
-TEST(LogRetention, ALogThatIsTrimmedAllTheTimeStaysSmall) {
+// 200 MB pass through, of which 2 MB are kept.
+TEST(LogRetention, AContinuouslyTrimmedLogStaysSmall) {
   const TempDir dir;
   auto log = Log::Open(SmallBuffers(dir / "log"));
   ASSERT_TRUE(log.ok());
@@ -186,7 +187,7 @@ TEST(LogRetention, ALogThatIsTrimmedAllTheTimeStaysSmall) {
   EXPECT_LT(largest, 60u * 1000 * 1000) << "of 200 MB";
 }
 
-TEST(LogRetention, ReadersOnDiskGoOnWhileTheLogIsTrimmedBehindThem) {
+TEST(LogRetention, ReadersOnDiskContinueWhileTheLogIsTrimmed) {
   const TempDir dir;
   LogOptions options = SmallBuffers(dir / "log");
   options.tail_bytes = 0;

@@ -1,5 +1,5 @@
-// What the tests of the log share: three topics, units whose bytes follow from their number, and a way to look at all
-// that a log holds.
+// Shared by the tests of the log: three topics, units whose bytes follow from their number, and functions that read a
+// whole log.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ inline LogOptions StoryOptions(const std::string& path) {
   return options;
 }
 
-// Bytes that do not compress, the same for the same seed.
+// Incompressible bytes, the same for the same seed.
 inline std::string Noise(std::uint64_t seed, std::size_t bytes) {
   std::string text;
   text.reserve(bytes + 8);
@@ -76,7 +76,7 @@ inline std::vector<std::string> RecordsOf(const Batch& batch) {
   return records;
 }
 
-// Everything from Begin() on; on an error one record that says it.
+// All records from Begin() on; an error as one record with the message.
 inline std::vector<std::string> AllRecords(Log& log, TopicPartition where) {
   std::vector<std::string> records;
   for (std::uint64_t at = log.Begin(where); at < log.End(where);) {
@@ -91,7 +91,7 @@ inline std::vector<std::string> AllRecords(Log& log, TopicPartition where) {
   return records;
 }
 
-// How many whole units 1, 2, ... the log holds; a message instead when it holds anything else.
+// The number of whole units 1, 2, ... in the log; a message if the log holds anything else.
 struct StoryLength {
   std::uint64_t units = 0;
   std::string wrong{};
@@ -116,7 +116,7 @@ inline StoryLength MeasureStory(Log& log, std::size_t bytes) {
   const std::string expected = std::to_string(claims.size());
   if (!claims.empty() && (!last.ok() || *last != expected)) {
     length.wrong =
-        "the row says " + (last.ok() ? *last : last.status().message()) + ", the records " + expected;
+        "the row has " + (last.ok() ? *last : last.status().message()) + ", the records " + expected;
   }
   return length;
 }

@@ -1,4 +1,4 @@
-// A wall clock that is set back, by hours or by years, while the runner works and between its lives.
+// A wall clock that is set back by hours or years, while the runner runs and between its runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using testing::TempDir;
 constexpr double kStart = 1.7e9;
 constexpr double kDay = 86400;
 
-// True time, and what the wall clock makes of it.
+// True time, and the reading of the wall clock.
 struct Clocks {
   double now = kStart;
   double wall = kStart;
@@ -27,7 +27,7 @@ struct Clocks {
   void At(double time, double shown) { now = time, wall = shown; }
 };
 
-// A life: `story` with the runner, then a clean stop, which writes the state, makes a checkpoint and trims.
+// One run: `story` with the runner, then a clean stop, which writes the state, makes a checkpoint and trims.
 void Live(const std::string& directory, Clocks& clocks, const std::function<void(EchoWorld&)>& story) {
   LogOptions log = EchoLogOptions(directory);
   log.clock = [&clocks] { return clocks.wall; };
@@ -56,47 +56,47 @@ std::vector<double> AppendTimes(Log& log, TopicPartition where) {
   return times;
 }
 
-TEST(RunnerClock, AppendTimesNeverGoBackAndGoOnAtTheSteadyClocksPace) {
+TEST(RunnerClock, AppendTimesNeverGoBackAndFollowTheSteadyClock) {
   const TempDir dir;
   Clocks clocks;
-  const auto say = [&](EchoWorld& world, double time, double shown) {
+  const auto send = [&](EchoWorld& world, double time, double shown) {
     clocks.At(time, shown);
-    world.Say(0, {"note"});
+    world.Send(0, {"note"});
   };
   Live(dir.path(), clocks, [&](EchoWorld& world) {
-    say(world, kStart, kStart);
-    say(world, kStart + 10, kStart + 10 - 5 * 3600);
-    say(world, kStart + 20, 20);  // 1970
-    say(world, kStart + 30, kStart + 30);
+    send(world, kStart, kStart);
+    send(world, kStart + 10, kStart + 10 - 5 * 3600);
+    send(world, kStart + 20, 20);  // 1970
+    send(world, kStart + 30, kStart + 30);
     EXPECT_THAT(AppendTimes(*world.log, {kEchoNotes, 0}), ElementsAre(0, 10, 20, 30));
   });
   clocks.At(kStart + 100, 0);
-  clocks.machine_started = kStart + 90;  // how long it was off, nobody can say
+  clocks.machine_started = kStart + 90;  // the length of the outage is unknown
   Live(dir.path(), clocks, [&](EchoWorld& world) {
-    say(world, kStart + 105, 5);
-    say(world, kStart + 110, kStart + 110);
+    send(world, kStart + 105, 5);
+    send(world, kStart + 110, kStart + 110);
     EXPECT_THAT(AppendTimes(*world.log, {kEchoNotes, 0}), ElementsAre(0, 10, 20, 30, 35, 110));
-    EXPECT_EQ(AllRecords(*world.log, {kEchoes, 0}).back(), "note#6") << "and nothing is lost";
+    EXPECT_EQ(AllRecords(*world.log, {kEchoes, 0}).back(), "note#6") << "nothing is lost";
   });
 }
 
-// What came in while the clock said 1970 is not older than the rest when the clock is right again.
-TEST(RunnerClock, InputsAreKeptForTheirAgeWhateverTheClockSaidWhenTheyCame) {
+// Inputs that arrived while the clock read 1970 are not older than the others once the clock is right.
+TEST(RunnerClock, InputsAreKeptForTheirAgeDespiteAWrongClock) {
   const TempDir dir;
   Clocks clocks;
   const auto begin = [&](EchoWorld& world) { return world.log->Begin({kEchoNotes, 0}); };
-  Live(dir.path(), clocks, [&](EchoWorld& world) { world.Say(0, {"first"}); });
+  Live(dir.path(), clocks, [&](EchoWorld& world) { world.Send(0, {"first"}); });
   clocks.At(kStart, 0);
   Live(dir.path(), clocks, [&](EchoWorld& world) {
     clocks.At(kStart + 60, 60);
-    world.Say(0, {"in 1970"});
+    world.Send(0, {"in 1970"});
     clocks.At(kStart + 120, kStart + 120 - 5 * 3600);
-    world.Say(0, {"five hours back"});
+    world.Send(0, {"five hours back"});
   });
-  // Two checkpoints behind them, and time goes by. Each life trims when it ends; the next one sees it.
+  // Two checkpoints after them, and time passes. Each run trims at its end; the next one sees the result.
   const auto later = [&](double time) {
     clocks.At(time);
-    Live(dir.path(), clocks, [&](EchoWorld& world) { world.Say(0, {"later"}); });
+    Live(dir.path(), clocks, [&](EchoWorld& world) { world.Send(0, {"later"}); });
     std::uint64_t at = 0;
     Live(dir.path(), clocks, [&](EchoWorld& world) { at = begin(world); });
     return at;
@@ -104,20 +104,19 @@ TEST(RunnerClock, InputsAreKeptForTheirAgeWhateverTheClockSaidWhenTheyCame) {
   EXPECT_EQ(later(kStart + 180), 0u);
   EXPECT_EQ(later(kStart + 200), 0u);
   clocks.At(kStart + 3 * kDay + 30, 30);
-  Live(dir.path(), clocks, [&](EchoWorld& world) { world.Say(0, {"1970 again"}); });
-  Live(dir.path(), clocks,
-       [&](EchoWorld& world) { EXPECT_EQ(begin(world), 0u) << "no time to be old enough"; });
-  EXPECT_EQ(later(kStart + 3 * kDay + 30), 1u) << "the first one alone is three days old";
+  Live(dir.path(), clocks, [&](EchoWorld& world) { world.Send(0, {"1970 again"}); });
+  Live(dir.path(), clocks, [&](EchoWorld& world) { EXPECT_EQ(begin(world), 0u) << "not yet old enough"; });
+  EXPECT_EQ(later(kStart + 3 * kDay + 30), 1u) << "only the first input is three days old";
   EXPECT_EQ(later(kStart + 3 * kDay + 90), 2u);
-  EXPECT_EQ(later(kStart + 3 * kDay + 150), 3u) << "and then each in its turn";
+  EXPECT_EQ(later(kStart + 3 * kDay + 150), 3u) << "then each in its turn";
 }
 
-// Nothing comes in any more, and the inputs grow old all the same.
-TEST(RunnerClock, InputsThatGrowOldAreTrimmedWhenNothingComesIn) {
+// Inputs grow old even if no further input arrives.
+TEST(RunnerClock, OldInputsAreTrimmedWithoutNewOnes) {
   const TempDir dir;
   Clocks clocks;
   for (const char* note : {"first", "second", "third"})
-    Live(dir.path(), clocks, [&](EchoWorld& world) { world.Say(0, {note}); });
+    Live(dir.path(), clocks, [&](EchoWorld& world) { world.Send(0, {note}); });
   LogOptions log = EchoLogOptions(dir.path());
   RunnerOptions options = EchoOptions(dir.path());
   options.trim_interval = std::chrono::milliseconds(1);
@@ -130,7 +129,7 @@ TEST(RunnerClock, InputsThatGrowOldAreTrimmedWhenNothingComesIn) {
   while (world.log->Begin({kEchoNotes, 0}) < 2 && std::chrono::steady_clock::now() < deadline)
     std::this_thread::yield();
   EXPECT_EQ(world.log->Begin({kEchoNotes, 0}), 2u) << "up to the older of two checkpoints";
-  EXPECT_EQ(world.runner->status()[0].records, 0u) << "nothing came in";
+  EXPECT_EQ(world.runner->status()[0].records, 0u) << "no input arrived";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The canary: a stage that is not deterministic must be found out when its commits are executed again, and the open
-// that finds it must stop, say where, and leave everything as it is.
+// The canary: a stage that is not deterministic must be detected when its commits are re-executed. The open must then
+// stop, say where, and change nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,8 +34,8 @@ std::string Dice(std::string_view text) {
   return std::to_string(device()) + std::to_string(device());
 }
 
-// Everything that a slot's state and the log hold, and the names of all directories. Files of the databases are not
-// compared: RocksDB writes a list of files anew with each open, and the log counts its owners.
+// The contents of a slot's state and of the log, and the names of all directories. Database files are not compared:
+// RocksDB rewrites its file list at each open, and the log counts its owners.
 struct Contents {
   std::map<std::string, std::string> rows;        // of the state, by slot and key; "meta" too
   std::vector<std::vector<std::string>> records;  // of every partition
@@ -82,20 +82,20 @@ Contents ContentsOf(const std::string& directory) {
   return contents;
 }
 
-// A clean stop first, so that there is a state; then a life that ends without one.
+// A clean stop first, so that there is a state; then a run that ends without one.
 void LeaveCommitsBehindTheState(const std::string& directory, const EchoSalts& salts) {
   {
     EchoWorld world(directory, salts);
     ASSERT_TRUE(world.status.ok()) << world.status.message();
     world.runner->Start();
-    world.Say(0, {"before"});
-    world.Say(1, {"before"});
+    world.Send(0, {"before"});
+    world.Send(1, {"before"});
     ASSERT_TRUE(world.runner->Stop().ok());
   }
   EchoWorld world(directory, salts);
   ASSERT_TRUE(world.status.ok()) << world.status.message();
   world.runner->Start();
-  world.Say(1, kTexts);
+  world.Send(1, kTexts);
 }
 
 struct Canary {
@@ -105,18 +105,19 @@ struct Canary {
 
 class RunnerDiverged : public ::testing::TestWithParam<Canary> {};
 
-TEST_P(RunnerDiverged, AStageThatIsNotDeterministicStopsTheOpenAndNothingIsChanged) {
+TEST_P(RunnerDiverged, ANonDeterministicStageStopsTheOpenAndChangesNothing) {
   const TempDir dir;
   LeaveCommitsBehindTheState(dir.path(), GetParam().salts);
   const Contents before = ContentsOf(dir.path());
   ASSERT_EQ(before.records[kEchoes * kEchoSlots + 1].size(), 1 + kTexts.size());
-  for (int attempt = 0; attempt < 2; ++attempt) {  // a service that starts it again must not get through
+  for (int attempt = 0; attempt < 2;
+       ++attempt) {  // a service manager that restarts the service must not succeed
     EchoWorld again(dir.path(), GetParam().salts);
     EXPECT_EQ(again.status.code(), StatusCode::kFatal) << again.status.message();
     EXPECT_THAT(again.status.message(), HasSubstr("slot 1 diverged"));
     EXPECT_THAT(again.status.message(), HasSubstr("re-executing commit 5"));  // "before" was commit 1
     EXPECT_THAT(again.status.message(), HasSubstr("Nothing was changed"));
-    EXPECT_THAT(again.reports, IsEmpty()) << "no state is put aside for it";
+    EXPECT_THAT(again.reports, IsEmpty()) << "no state is moved aside";
     again.log.reset();
     EXPECT_EQ(ContentsOf(dir.path()), before) << "attempt " << attempt;
   }
@@ -129,8 +130,8 @@ INSTANTIATE_TEST_SUITE_P(Canaries, RunnerDiverged,
                                            Canary{"DiceInTheState", {.output = {}, .state = Dice}}),
                          [](const auto& canary) { return canary.param.name; });
 
-// The judge is judged: the same story with a stage as it should be.
-TEST(RunnerExecutesAgain, AStageThatIsDeterministicGoesOnWhereItWas) {
+// Control: the same story with a deterministic stage.
+TEST(RunnerReexecution, ADeterministicStageContinues) {
   const TempDir dir;
   const EchoSalts salts{.output = [](std::string_view text) { return "-" + std::string(text); }, .state = {}};
   LeaveCommitsBehindTheState(dir.path(), salts);
@@ -139,7 +140,7 @@ TEST(RunnerExecutesAgain, AStageThatIsDeterministicGoesOnWhereItWas) {
   EXPECT_EQ(again.runner->status()[1].reexecuted, kTexts.size());
   EXPECT_EQ(again.runner->status()[0].reexecuted, 0u);
   again.runner->Start();
-  again.Say(1, {"canary"});
+  again.Send(1, {"canary"});
   EXPECT_EQ(AllRecords(*again.log, {kEchoes, 1}).back(), "canary#2-canary");
 }
 

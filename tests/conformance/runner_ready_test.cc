@@ -1,5 +1,5 @@
-// A stage that takes an input only when another one has said enough: its records wait, in the log, over restarts too, and
-// nobody who waits for an idle pipeline waits in vain.
+// A stage whose second input is ready only after enough records of the first one. Its records wait in the log, also
+// over restarts, and a wait for an idle pipeline always returns.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,13 +20,13 @@ using testing::TempDir;
 
 constexpr TopicIndex kKeys = 0;
 constexpr TopicIndex kDoors = 1;
-constexpr TopicIndex kTold = 2;
+constexpr TopicIndex kProcessed = 2;
 constexpr TopicIndex kGateJournal = 3;
 
 std::vector<TopicSpec> GateTopics() {
   return {{.name = "keys"},
           {.name = "doors"},
-          {.name = "told", .retention = Retention::kForever},
+          {.name = "processed", .retention = Retention::kForever},
           {.name = "journal"}};
 }
 
@@ -40,7 +40,7 @@ struct GateRow {
   }
 };
 
-// Keys are counted. A door "3" says that what lies behind it needs three of them; each record is told as it is taken.
+// Counts keys. A door "3" means that later doors need three keys. Each record is emitted when it is processed.
 class GateStage final : public Stage {
  public:
   explicit GateStage(TableHost& host) : rows_(host, {.id = 1}, true) {}
@@ -57,7 +57,7 @@ class GateStage final : public Stage {
     } else if (record.value != "in") {
       row.needed = std::stoull(std::string(record.value));
     }
-    out.Emit(kTold, 0, std::string(input == 0 ? "key " : "door ") + std::string(record.value));
+    out.Emit(kProcessed, 0, std::string(input == 0 ? "key " : "door ") + std::string(record.value));
   }
   std::vector<TableBase*> tables() override { return {&rows_}; }
 
@@ -79,7 +79,7 @@ struct GateWorld {
     options.topics = GateTopics();
     options.journal = kGateJournal;
     options.commit_records = 100;
-    // Doors first, as far as time goes.
+    // By event time doors come first.
     options.peek_time = [](TopicIndex topic, std::string_view) { return topic == kKeys ? 1.0 : 0.0; };
     auto running = Runner::Open(
         options, *log, 1,
@@ -95,58 +95,58 @@ struct GateWorld {
     runner->Start();
   }
 
-  void Say(const std::vector<std::string>& keys, const std::vector<std::string>& doors) {
+  void Send(const std::vector<std::string>& keys, const std::vector<std::string>& doors) {
     LogUnit unit;
     if (!keys.empty()) unit.outputs.push_back(Output({kKeys, 0}, keys));
     if (!doors.empty()) unit.outputs.push_back(Output({kDoors, 0}, doors));
     log->Append(std::move(unit));
   }
-  std::vector<std::string> Told() { return AllRecords(*log, {kTold, 0}); }
-  // Until so much was told and is durable.
+  std::vector<std::string> Processed() { return AllRecords(*log, {kProcessed, 0}); }
+  // Waits until so many records were processed and are durable.
   void WaitFor(std::size_t records) {
-    while (Told().size() < records) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (Processed().size() < records) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
   }
 };
 
-TEST(RunnerReady, OfSeveralInputsTheOnesThatAreReadyGoFirst) {
+TEST(RunnerReady, ReadyInputsAreProcessedFirst) {
   TempDir temp;
   GateWorld world(temp.path());
-  world.Say({"a", "b"}, {"1", "in", "2", "in"});
+  world.Send({"a", "b"}, {"1", "in", "2", "in"});
   world.runner->WaitIdle();
-  EXPECT_THAT(world.Told(), ElementsAre("door 1", "key a", "door in", "door 2", "key b", "door in"));
+  EXPECT_THAT(world.Processed(), ElementsAre("door 1", "key a", "door in", "door 2", "key b", "door in"));
 }
 
-TEST(RunnerReady, WhatWaitsIsTakenWhenItsTimeHasComeAndBeforeThatThePipelineIsNotIdle) {
+TEST(RunnerReady, WaitingRecordsAreProcessedOnceReadyAndKeepThePipelineBusy) {
   TempDir temp;
   GateWorld world(temp.path());
-  world.Say({}, {"1", "in"});
+  world.Send({}, {"1", "in"});
   world.WaitFor(1);
-  EXPECT_THAT(world.Told(), ElementsAre("door 1"));
+  EXPECT_THAT(world.Processed(), ElementsAre("door 1"));
   EXPECT_FALSE(world.runner->idle());
-  world.Say({"a"}, {});
+  world.Send({"a"}, {});
   world.runner->WaitIdle();
-  EXPECT_THAT(world.Told(), ElementsAre("door 1", "key a", "door in"));
+  EXPECT_THAT(world.Processed(), ElementsAre("door 1", "key a", "door in"));
 }
 
-TEST(RunnerReady, ItWaitsAfterARestartAsBefore) {
+TEST(RunnerReady, WaitingContinuesAfterARestart) {
   TempDir temp;
   {
     GateWorld world(temp.path());
-    world.Say({}, {"2", "in"});
+    world.Send({}, {"2", "in"});
     world.WaitFor(1);
   }  // as after a kill
   for (const char* key : {"a", "b"}) {
     GateWorld world(temp.path());
     world.WaitFor(1);
-    EXPECT_EQ(world.Told().back(), key[0] == 'a' ? "door 2" : "key a");
-    world.Say({key}, {});
+    EXPECT_EQ(world.Processed().back(), key[0] == 'a' ? "door 2" : "key a");
+    world.Send({key}, {});
     if (key[0] == 'a') {
       world.WaitFor(2);
       ASSERT_TRUE(world.runner->Stop().ok());
     } else {
       world.runner->WaitIdle();
-      EXPECT_THAT(world.Told(), ElementsAre("door 2", "key a", "key b", "door in"));
+      EXPECT_THAT(world.Processed(), ElementsAre("door 2", "key a", "key b", "door in"));
     }
   }
 }

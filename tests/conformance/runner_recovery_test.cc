@@ -1,5 +1,5 @@
-// How much an open has to do after an unclean stop: bounded by the options, whatever the log holds. (How long that takes
-// is measured by tests/bench/recovery_bench.cc.)
+// The work of an open after an unclean stop: bounded by the options, however large the log is.
+// (tests/bench/recovery_bench.cc measures its duration.)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 using testing::TempDir;
 
-// Bytes that this process has asked the system for, from files of any kind.
+// Bytes that this process has read from files of any kind.
 std::uint64_t BytesRead() {
   std::ifstream in("/proc/self/io");
   for (std::string line; std::getline(in, line);)
@@ -27,8 +27,8 @@ std::uint64_t BytesRead() {
   return 0;
 }
 
-// Stages that are far faster than state writes: each of these is synced, a commit need not wait for its own.
-TEST(RunnerRecovery, ExecutesNoMoreAgainThanTheDebtAllowsHoweverMuchWasProcessed) {
+// Stages that are far faster than state writes: each state write is synced, a commit need not wait for its own sync.
+TEST(RunnerRecovery, ReexecutionIsBoundedByTheDebt) {
   for (const int records : {300, 2400}) {
     const TempDir dir;
     RunnerOptions options = EchoOptions(dir.path());
@@ -48,24 +48,24 @@ TEST(RunnerRecovery, ExecutesNoMoreAgainThanTheDebtAllowsHoweverMuchWasProcessed
     ASSERT_TRUE(again.status.ok()) << again.status.message();
     for (const SlotStatus& slot : again.runner->status()) {
       EXPECT_EQ(slot.lag, 0u);
-      // Half of the debt for each of two slots, four times; and the commit that passed the mark, twice.
+      // Half of the debt for each of two slots, four times; and the commit that exceeded the limit, twice.
       EXPECT_LE(slot.reexecuted_records, 4u * 20 + 2u * 5) << "of " << records;
     }
     EXPECT_EQ(AllRecords(*again.log, {kEchoes, 1}).size(), static_cast<std::size_t>(records));
   }
 }
 
-TEST(RunnerRecovery, LookWaitsForNoSlotAndIsExactWhenNothingMoves) {
+TEST(RunnerRecovery, LookWaitsForNoSlotAndIsExactAtRest) {
   const TempDir dir;
   EchoWorld world(dir.path());
   ASSERT_TRUE(world.status.ok()) << world.status.message();
   world.runner->Start();
-  world.Say(0, {"a", "b", "c"});
+  world.Send(0, {"a", "b", "c"});
   world.runner->WaitIdle();
   const std::vector<SlotStatus> exact = world.runner->status();
   std::vector<SlotStatus> look;
   world.runner->Query(0, [&](Slot&) {
-    world.runner->Query(1, [&](Slot&) { look = world.runner->Look(); });  // each is held
+    world.runner->Query(1, [&](Slot&) { look = world.runner->Look(); });  // both slots are held
   });
   ASSERT_EQ(look.size(), exact.size());
   for (std::size_t k = 0; k < look.size(); ++k) {
@@ -79,8 +79,8 @@ TEST(RunnerRecovery, LookWaitsForNoSlotAndIsExactWhenNothingMoves) {
   EXPECT_EQ(look[0].records, 3u);
 }
 
-// A row that a record asks for alone costs several times what it costs among its neighbours.
-TEST(RunnerRecovery, RowsThatManyRecordsComeBackToAreReadInOneGo) {
+// A row that is read alone costs several times as much as a row that is read among its neighbours.
+TEST(RunnerRecovery, RowsOfManyRecordsAreReadTogether) {
   std::vector<std::string> texts;
   for (int i = 0; i < 50; ++i) texts.push_back(std::to_string(i));
   for (const std::uint64_t warm_records : {50, 51}) {
@@ -89,7 +89,7 @@ TEST(RunnerRecovery, RowsThatManyRecordsComeBackToAreReadInOneGo) {
       EchoWorld world(dir.path());
       ASSERT_TRUE(world.status.ok()) << world.status.message();
       world.runner->Start();
-      world.Say(0, texts);
+      world.Send(0, texts);
       if (stopped) {
         ASSERT_TRUE(world.runner->Stop().ok());
       }
@@ -105,8 +105,8 @@ TEST(RunnerRecovery, RowsThatManyRecordsComeBackToAreReadInOneGo) {
   }
 }
 
-// Few records may hold much, and none of it can be evicted before it is written.
-TEST(RunnerRecovery, AStateWriteIsDueByBytesHoweverFewTheRecordsAre) {
+// A few records may hold many bytes, none of which can be evicted before they are written.
+TEST(RunnerRecovery, AStateWriteIsDueByBytesEvenWithFewRecords) {
   for (const std::uint64_t bytes : {20000, 1000000}) {
     const TempDir dir;
     RunnerOptions options = EchoOptions(dir.path());
@@ -114,15 +114,15 @@ TEST(RunnerRecovery, AStateWriteIsDueByBytesHoweverFewTheRecordsAre) {
     EchoWorld world(EchoLogOptions(dir.path()), options);
     ASSERT_TRUE(world.status.ok()) << world.status.message();
     world.runner->Start();
-    for (int i = 0; i < 40; ++i) world.Say(0, {std::string(5000, 'x') + std::to_string(i)});
+    for (int i = 0; i < 40; ++i) world.Send(0, {std::string(5000, 'x') + std::to_string(i)});
     for (int wait = 0; wait < 500 && world.runner->status()[0].state_writes == 0 && bytes < 200000; ++wait)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     EXPECT_EQ(world.runner->status()[0].state_writes > 0, bytes < 200000) << bytes;
   }
 }
 
-// However much the log holds, it is executed again in no more memory than it was executed in.
-TEST(RunnerRecovery, AStateThatIsMadeAgainFromTheWholeLogIsWrittenOnTheWayAndLetsGoOfWhatIsWritten) {
+// However large the log is, its re-execution needs no more memory than its execution.
+TEST(RunnerRecovery, ARebuildFromTheWholeLogWritesAndEvictsStateOnTheWay) {
   const TempDir dir;
   RunnerOptions options = EchoOptions(dir.path());
   options.commit_records = 50;
@@ -146,13 +146,13 @@ TEST(RunnerRecovery, AStateThatIsMadeAgainFromTheWholeLogIsWrittenOnTheWayAndLet
     ASSERT_TRUE(again.status.ok()) << again.status.message();
     const SlotStatus slot = again.runner->status()[0];
     EXPECT_EQ(slot.hash, hash);
-    EXPECT_EQ(slot.reexecuted_records, gone ? 2000u : 0u) << "it goes on where the last state write ended";
+    EXPECT_EQ(slot.reexecuted_records, gone ? 2000u : 0u) << "continues at the last state write";
     EXPECT_EQ(slot.state_writes, gone ? 10u : 0u);
     EXPECT_LE(slot.cached_bytes, 2 * options.object_bytes);
   }
 }
 
-// In the middle of slot 0's largest file of rows.
+// Damages the middle of slot 0's largest table file.
 void DamageStateOf(const TempDir& dir) {
   std::filesystem::path largest;
   for (const auto& file : std::filesystem::directory_iterator(dir / "state/slot-0"))
@@ -166,7 +166,7 @@ void DamageStateOf(const TempDir& dir) {
   }
 }
 
-TEST(RunnerRecovery, DamageThatIsMetWhileRowsAreReadInOneGoIsHealedFromTheLog) {
+TEST(RunnerRecovery, DamageFoundWhileReadingRowsTogetherIsRepairedFromTheLog) {
   const TempDir dir;
   RunnerOptions options = EchoOptions(dir.path());
   options.commit_records = 500;
@@ -189,12 +189,12 @@ TEST(RunnerRecovery, DamageThatIsMetWhileRowsAreReadInOneGoIsHealedFromTheLog) {
   EXPECT_THAT(again.reports, ::testing::Contains(::testing::HasSubstr("slot 0 is moved aside")));
   EXPECT_EQ(again.runner->status()[0].reexecuted_records, 10000u);
   again.runner->Start();
-  again.Say(0, {"4999"});
+  again.Send(0, {"4999"});
   EXPECT_EQ(AllRecords(*again.log, {kEchoes, 0}).back(), "4999#3");
 }
 
-// A copy of damaged files would let the log's inputs go, of which alone the state could be made again.
-TEST(RunnerRecovery, ACheckpointCountsOnceItIsReadBackUnlessAskedOtherwise) {
+// A checkpoint with damaged files would allow trimming the log's inputs, which alone could rebuild the state.
+TEST(RunnerRecovery, ACheckpointCountsOnlyAfterVerificationUnlessDisabled) {
   for (const bool verify : {true, false}) {
     const TempDir dir;
     RunnerOptions options = EchoOptions(dir.path());
@@ -205,7 +205,7 @@ TEST(RunnerRecovery, ACheckpointCountsOnceItIsReadBackUnlessAskedOtherwise) {
       EchoWorld world(EchoLogOptions(dir.path()), options);
       ASSERT_TRUE(world.status.ok()) << world.status.message();
       world.runner->Start();
-      world.Say(0, texts);
+      world.Send(0, texts);
       ASSERT_TRUE(world.runner->Stop().ok());
     }
     DamageStateOf(dir);
@@ -213,7 +213,7 @@ TEST(RunnerRecovery, ACheckpointCountsOnceItIsReadBackUnlessAskedOtherwise) {
     EchoWorld again(EchoLogOptions(dir.path()), options);
     ASSERT_TRUE(again.status.ok()) << again.status.message();
     again.runner->Start();
-    again.Say(0, {"new"});
+    again.Send(0, {"new"});
     const Status stopped = again.runner->Stop();
     EXPECT_EQ(again.runner->status()[0].checkpoints, verify ? 0u : 1u);
     if (verify) {
@@ -225,7 +225,7 @@ TEST(RunnerRecovery, ACheckpointCountsOnceItIsReadBackUnlessAskedOtherwise) {
   }
 }
 
-// The write-ahead log is bounded by the write buffer, and nothing else of the log is read through.
+// The write-ahead log is bounded by the write buffer, and no other part of the log is read.
 TEST(RunnerRecovery, AnOpenReadsNoMoreOfALogThatIsEightTimesAsLarge) {
   std::vector<std::uint64_t> read;
   std::vector<std::uint64_t> stored;
@@ -242,7 +242,7 @@ TEST(RunnerRecovery, AnOpenReadsNoMoreOfALogThatIsEightTimesAsLarge) {
     stored.push_back((*log)->disk_bytes());
   }
   EXPECT_GT(stored[1], 4 * stored[0]);
-  // The child's write buffer is 1 MB; a few of them may be on their way to their files.
+  // The child's write buffer is 1 MB; several of them may be in flush.
   for (const std::uint64_t bytes : read) EXPECT_LT(bytes, 10u << 20);
   std::printf("read %llu and %llu bytes of %llu and %llu\n", static_cast<unsigned long long>(read[0]),
               static_cast<unsigned long long>(read[1]), static_cast<unsigned long long>(stored[0]),

@@ -1,5 +1,5 @@
-// A stage whose work on one record is more than one commit should do: the slot makes commits without records until the
-// work is done, consumes nothing meanwhile, and continues after a crash where the log ends.
+// A stage whose work on one record exceeds one commit: the slot makes commits without records until the work is done,
+// consumes nothing meanwhile, and after a crash continues at the end of the log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,10 +36,10 @@ struct WorkRow {
   }
 };
 
-// An order "3" asks for three parts; each commit makes one.
+// An order "3" asks for three parts; each commit makes one part.
 class WorkStage final : public Stage {
  public:
-  // `broken_at`: the commit that would make this part fails.
+  // `broken_at`: the commit of this part fails.
   WorkStage(TableHost& host, std::uint64_t broken_at) : rows_(host, {.id = 1}, true), broken_at_(broken_at) {}
 
   void Process(std::size_t, const RecordView& record, Emitter& out) override {
@@ -96,7 +96,7 @@ struct WorkWorld {
     log->Append({.outputs = {Output({kOrders, 0}, orders)}});
   }
   std::vector<std::string> Done() { return AllRecords(*log, {kDone, 0}); }
-  // Of each commit.
+  // The number of records in each commit.
   std::vector<std::size_t> Records() {
     std::vector<std::size_t> all;
     for (const std::string& bytes : AllRecords(*log, {kWorkJournal, 0})) {
@@ -109,7 +109,7 @@ struct WorkWorld {
   }
 };
 
-TEST(RunnerUnfinished, NothingIsConsumedBeforeTheWorkIsDoneAndBeforeThatThePipelineIsNotIdle) {
+TEST(RunnerUnfinished, NothingIsConsumedAndThePipelineIsBusyUntilTheWorkIsDone) {
   TempDir temp;
   WorkWorld world(temp.path());
   world.Order({"3", "0", "1"});
@@ -119,7 +119,7 @@ TEST(RunnerUnfinished, NothingIsConsumedBeforeTheWorkIsDoneAndBeforeThatThePipel
   EXPECT_THAT(world.Records(), ElementsAre(1, 0, 0, 2));
 }
 
-TEST(RunnerUnfinished, AfterACrashItContinuesWhereTheLogEnds) {
+TEST(RunnerUnfinished, ContinuesAtTheEndOfTheLogAfterACrash) {
   TempDir temp;
   {
     WorkWorld world(temp.path(), 2);

@@ -1,5 +1,5 @@
 // A small pipeline on the embedded runner, for tests of the runner alone: slot k reads partition k of `notes`, counts
-// each text in a table, and says "<text>#<count><salt>" in partition k of `echoes`. Nothing of credit.
+// each text in a table, and emits "<text>#<count><salt>" to partition k of `echoes`. It has no credit.
 #pragma once
 
 #include <cstdint>
@@ -37,11 +37,11 @@ struct EchoRow {
   }
 };
 
-// What the stage adds to a text, by default nothing. A salt that is not a function of the text makes the stage one that
-// is not deterministic.
+// Additions of the stage to a text, by default none. A salt that is not a function of the text makes the stage
+// non-deterministic.
 struct EchoSalts {
-  std::function<std::string(std::string_view text)> output;  // into what it emits
-  std::function<std::string(std::string_view text)> state;   // into its table
+  std::function<std::string(std::string_view text)> output;  // to an output
+  std::function<std::string(std::string_view text)> state;   // to a table row
 };
 
 class EchoStage final : public Stage {
@@ -67,7 +67,7 @@ class EchoStage final : public Stage {
   EchoSalts salts_;
 };
 
-// One commit per record; state is written by Runner::Stop() alone.
+// One commit per record; only Runner::Stop() writes state.
 inline RunnerOptions EchoOptions(const std::string& directory) {
   RunnerOptions options;
   options.directory = directory;
@@ -88,8 +88,8 @@ inline LogOptions EchoLogOptions(const std::string& directory) {
   return options;
 }
 
-// Log and runner on one directory. Destroyed without Stop() it leaves what a kill leaves: a log whose journal goes on
-// behind the state.
+// Log and runner in one directory. Destruction without Stop() leaves the files of a kill: a log whose journal is
+// ahead of the state.
 struct EchoWorld {
   std::unique_ptr<Log> log;
   std::unique_ptr<Runner> runner;
@@ -118,8 +118,8 @@ struct EchoWorld {
   explicit EchoWorld(const std::string& directory, EchoSalts salts = {})
       : EchoWorld(EchoLogOptions(directory), EchoOptions(directory), std::move(salts)) {}
 
-  // Each text a record of its own in `notes`; returns when all were processed and are durable.
-  void Say(std::uint32_t slot, const std::vector<std::string>& texts) {
+  // Appends each text as a separate record to `notes`; returns when all are processed and durable.
+  void Send(std::uint32_t slot, const std::vector<std::string>& texts) {
     std::uint64_t ticket = 0;
     for (const std::string& text : texts)
       ticket = log->Append({.outputs = {Output({kEchoNotes, slot}, {text})}});

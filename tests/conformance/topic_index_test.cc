@@ -1,4 +1,4 @@
-// The index of a topic by key: what it finds, before and after it is written, across restarts, crashes and damage.
+// The index of a topic by key: look-ups before and after it is written, across restarts, crashes and damage.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ KeyIndexOptions Options(const std::string& path) {
   options.topic = kGrants;
   options.partitions = 2;
   options.keys = Words;
-  options.chunk_age = std::chrono::hours(1);  // tests say when
+  options.chunk_age = std::chrono::hours(1);  // tests flush explicitly
   options.follow_every = std::chrono::hours(1);
   return options;
 }
@@ -116,7 +116,7 @@ TEST_F(TopicIndexTest, FindsTheLastPlacesOfAKeyInEachPartition) {
   EXPECT_EQ(last(0), "");
 }
 
-TEST_F(TopicIndexTest, KeysAreAnyBytes) {
+TEST_F(TopicIndexTest, KeysMayBeAnyBytes) {
   OpenLog();
   const std::string zero("\0", 1);
   const std::string zero_n("\0n", 2);  // looks like a row of the index itself
@@ -132,8 +132,8 @@ TEST_F(TopicIndexTest, KeysAreAnyBytes) {
   }
 }
 
-// The position lies in the same file as the entries: whatever was written goes on from exactly there.
-TEST_F(TopicIndexTest, ARestartGoesOnFromWhatWasWritten) {
+// The position is in the same file as the entries, so the index continues exactly after the written entries.
+TEST_F(TopicIndexTest, ARestartContinuesAfterTheWrittenEntries) {
   OpenLog();
   Append(0, {"a", "b"});
   Append(1, {"a"});
@@ -141,7 +141,7 @@ TEST_F(TopicIndexTest, ARestartGoesOnFromWhatWasWritten) {
   ASSERT_TRUE(index_->Flush().ok());
   Append(0, {"a"});
   EXPECT_EQ(Find("a"), "0@0 0@2 1@0");
-  index_.reset();  // without a Flush(): what was in memory is gone
+  index_.reset();  // without a Flush(): entries in memory are lost
   KeyIndexOptions options = Options(dir_ / "index");
   std::vector<std::string> seen;
   options.keys = [&](std::string_view record, const AddKey& add) {
@@ -151,7 +151,7 @@ TEST_F(TopicIndexTest, ARestartGoesOnFromWhatWasWritten) {
   OpenIndex(options);
   EXPECT_EQ(index_->behind(), 1u);
   EXPECT_EQ(Find("a"), "0@0 0@2 1@0");
-  EXPECT_THAT(seen, ElementsAre("a")) << "the three before are in the file";
+  EXPECT_THAT(seen, ElementsAre("a")) << "the three earlier records are in the file";
   EXPECT_EQ(index_->rebuilt(), "");
 }
 
@@ -171,7 +171,7 @@ TEST_F(TopicIndexTest, AQueryCatchesUpInMemoryAndChangesNothing) {
   EXPECT_EQ(Find("a"), "0@0 1@0");
   EXPECT_EQ(Find("c"), "1@1");
   EXPECT_EQ(index_->behind(), 2u);
-  // And where there is no index at all.
+  // Also without any index.
   query.path = dir_ / "none";
   OpenIndex(query);
   EXPECT_EQ(Find("a"), "0@0 1@0");
@@ -198,7 +198,7 @@ TEST_F(TopicIndexTest, TheThreadWritesChunksByItself) {
   EXPECT_EQ(places->size(), 50u);
 }
 
-TEST_F(TopicIndexTest, AnIndexOfAnotherKindOrOfALongerLogIsMadeAgain) {
+TEST_F(TopicIndexTest, AnIndexOfAnotherKindOrOfALongerLogIsRebuilt) {
   OpenLog();
   Append(0, {"a", "b"});
   OpenIndex(Options(dir_ / "index"));
@@ -226,7 +226,7 @@ TEST_F(TopicIndexTest, AnIndexOfAnotherKindOrOfALongerLogIsMadeAgain) {
   EXPECT_EQ(Find("b"), "0@0");
 }
 
-TEST_F(TopicIndexTest, ADamagedIndexIsMadeAgain) {
+TEST_F(TopicIndexTest, ADamagedIndexIsRebuilt) {
   OpenLog();
   Append(0, {"a", "b"});
   OpenIndex(Options(dir_ / "index"));
@@ -240,7 +240,7 @@ TEST_F(TopicIndexTest, ADamagedIndexIsMadeAgain) {
   EXPECT_EQ(Find("b"), "0@1");
 }
 
-// The first chunk cannot be written (its file's name is taken by a directory); nothing is lost or found twice.
+// The first chunk cannot be written, because a directory has its file's name; nothing is lost or found twice.
 TEST_F(TopicIndexTest, AFailedChunkIsWrittenLater) {
   OpenLog();
   Append(0, {"a"});
@@ -260,7 +260,7 @@ TEST_F(TopicIndexTest, AFailedChunkIsWrittenLater) {
   EXPECT_EQ(Find("b"), "0@1");
 }
 
-TEST_F(TopicIndexTest, AgreesWithALookThroughTheRecords) {
+TEST_F(TopicIndexTest, AgreesWithAScanOfTheRecords) {
   OpenLog();
   KeyIndexOptions options = Options(dir_ / "index");
   options.chunk_entries = 40000;
@@ -292,7 +292,7 @@ TEST_F(TopicIndexTest, AgreesWithALookThroughTheRecords) {
   EXPECT_GT(compared, 38000u);
 }
 
-TEST_F(TopicIndexTest, LooksUpWhileItIsWritten) {
+TEST_F(TopicIndexTest, FindsKeysWhileItIsWritten) {
   OpenLog();
   KeyIndexOptions options = Options(dir_ / "index");
   options.chunk_entries = 500;

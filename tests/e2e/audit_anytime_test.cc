@@ -1,5 +1,6 @@
-// The audit of a whole pipeline in memory that runs on while its partitions are looked at, one after the other: of state
-// that is right nothing is said, at any time and however little fits into memory, and one micro-credit is found.
+// The audit of a whole pipeline in memory that continues while the audit reads its partitions one after the other.
+// Correct state is never reported, whatever the moment and however little fits into memory; one wrong micro-credit is
+// found.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +65,7 @@ class WorldLog final : public stream::IndexedLog {
 
 class AuditedWorld final : public AuditedPipeline {
  public:
-  // `steps`: that the world goes on before each partition is looked at.
+  // `steps`: steps of the world before each partition is read.
   AuditedWorld(FreeWorld& world, std::uint64_t steps) : world_(world), steps_(steps) {}
 
   [[nodiscard]] std::uint32_t partitions() const override { return kPartitions; }
@@ -122,7 +123,7 @@ class AuditAnytime : public ::testing::Test {
   FreeWorld world_{kPartitions, 7};
 };
 
-TEST_F(AuditAnytime, OfAPipelineThatRunsOnNothingIsSaid) {
+TEST_F(AuditAnytime, ARunningPipelineHasNoProblems) {
   std::uint64_t grants = 0;
   std::uint64_t postings = 0;
   std::uint64_t late = 0;
@@ -146,14 +147,14 @@ TEST_F(AuditAnytime, OfAPipelineThatRunsOnNothingIsSaid) {
   EXPECT_GT(postings, 100u);
 }
 
-TEST_F(AuditAnytime, TheReportIsTheSameHoweverLittleFitsIntoMemory) {
+TEST_F(AuditAnytime, TheReportDoesNotDependOnMemory) {
   world_.Add(Traffic(9));
   world_.RunUntilIdle();
   const auto in_memory = Audit(0, 1u << 20);
   for (const std::size_t entries : {2u, 16u, 300u}) EXPECT_EQ(Audit(0, entries), in_memory) << entries;
 }
 
-TEST_F(AuditAnytime, OneMicroCreditIsFoundAndTheAccountIsNamed) {
+TEST_F(AuditAnytime, OneWrongMicroCreditNamesTheAccount) {
   world_.Add(Traffic(9));
   world_.RunUntilIdle();
   auto& hosts = world_.slots()[1].stages.accounts->hosts();
@@ -184,7 +185,7 @@ class AuditSince : public AuditAnytime {
   std::uint64_t merge_ = 0;
   double now_ = 1.7e9;
   [[nodiscard]] std::string record() const { return dir_ / "audited"; }
-  // A clean audit of the first half of the traffic; then the second half.
+  // A clean audit of the first half of the traffic; then the second half is processed.
   void HalfAudited() {
     const Events events = Traffic(9);
     const auto half = static_cast<std::ptrdiff_t>(events.size() / 2);
@@ -201,7 +202,7 @@ class AuditSince : public AuditAnytime {
   void Write(const std::string& bytes) const { std::ofstream(record(), std::ios::binary) << bytes; }
 };
 
-TEST_F(AuditSince, EachReadsOnlyWhatIsNewAndTogetherTheyReadAll) {
+TEST_F(AuditSince, EachReadsOnlyNewRecordsAndTogetherTheyReadAll) {
   std::uint64_t continued = 0;
   std::uint64_t moves = 0;
   std::uint64_t merges = 0;
@@ -244,7 +245,7 @@ TEST_F(AuditSince, EachReadsOnlyWhatIsNewAndTogetherTheyReadAll) {
   EXPECT_GT(merges, 5u);
 }
 
-TEST_F(AuditSince, OneMicroCreditAfterTheRecordIsFoundAndTheRecordStays) {
+TEST_F(AuditSince, OneWrongMicroCreditIsFoundAndTheRecordStays) {
   HalfAudited();
   const std::string before = Bytes();
   auto& hosts = world_.slots()[1].stages.accounts->hosts();
@@ -260,7 +261,7 @@ TEST_F(AuditSince, OneMicroCreditAfterTheRecordIsFoundAndTheRecordStays) {
   EXPECT_NE(Bytes(), before);
 }
 
-// The first grant is older than the record: the index of the ledger knows it.
+// The first grant is older than the record, but the index of the ledger contains it.
 TEST_F(AuditSince, ASecondGrantOfAnOldResultIsFound) {
   HalfAudited();
   ASSERT_EQ(Continue()["problem_count"], 0);
@@ -278,7 +279,7 @@ TEST_F(AuditSince, ASecondGrantOfAnOldResultIsFound) {
                                     " of project 1: has 2 final grants")));
 }
 
-TEST_F(AuditSince, AllIsReadAgainWhenTheLastFullAuditIsOld) {
+TEST_F(AuditSince, EverythingIsReadAgainWhenTheLastFullAuditIsOld) {
   HalfAudited();
   now_ += 5 * 86400;
   EXPECT_TRUE(Continue().contains("since"));
@@ -303,7 +304,7 @@ TEST_F(AuditSince, ADamagedRecordIsRefused) {
     Write(good.substr(0, size));
     EXPECT_EQ(Try(7).status().code(), StatusCode::kCorrupted) << size;
   }
-  // A full audit does not read it, and replaces it.
+  // A full audit does not read the damaged record, and replaces it.
   ASSERT_TRUE(Try(0).ok());
   EXPECT_EQ(Continue()["problem_count"], 0);
 }

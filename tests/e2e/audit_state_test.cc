@@ -1,4 +1,4 @@
-// What the audit says of state that is not what the ledger has made: of a whole pipeline in memory, in which one thing is
+// The audit's reports about state that differs from the ledger: a whole pipeline in memory in which one thing is
 // falsified.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,14 +47,14 @@ stream::Table<Value>& TableOf(accounts::AccountsStage& stage, std::uint8_t id) {
 
 class AuditedState : public ::testing::Test {
  protected:
-  void Say(double day, wire::EventBody body) {
+  void Send(double day, wire::EventBody body) {
     world_.Add(wire::EncodeEvent({.head = {.id = ++id_, .project = ProjectId(1), .time = kStart + day * kDay},
                                   .body = std::move(body)}));
   }
   accounts::AccountsStage& Accounts(std::uint32_t partition) {
     return *world_.slots()[partition].stages.accounts;
   }
-  // Of the only partition that has the row, or the first of them.
+  // In the only partition that has the row, or the first one.
   template <class Value>
   Value& Row(const stream::TableSpec<Value>& table, const stream::Key& key) {
     for (std::uint32_t k = 0; k < kPartitions; ++k)
@@ -73,12 +73,12 @@ class AuditedState : public ::testing::Test {
 
 class AuditedEstimates : public AuditedState {
  protected:
-  // Hosts 1 and 2 are of user 1, and report for a hundred days; host 3 is nobody's.
+  // Hosts 1 and 2 belong to user 1 and report for a hundred days; host 3 has no owner.
   void Story() {
-    Say(0, wire::AppChange{.app = AppId(1), .policy = "assigned"});
-    Say(0, wire::UserMember{.user = UserId(1)});
+    Send(0, wire::AppChange{.app = AppId(1), .policy = "assigned"});
+    Send(0, wire::UserMember{.user = UserId(1)});
     for (const std::uint64_t host : {1, 2, 3})
-      Say(0, wire::MachineHost{.machine = host, .host = HostId(host), .user = UserId(host < 3 ? 1 : 0)});
+      Send(0, wire::MachineHost{.machine = host, .host = HostId(host), .user = UserId(host < 3 ? 1 : 0)});
     for (int day = 1; day <= 100; ++day)
       for (const std::uint64_t host : {1, 2, 3}) {
         wire::EstimatedCredit report{.host = HostId(host),
@@ -94,7 +94,7 @@ class AuditedEstimates : public AuditedState {
                                    .jobs = static_cast<std::uint64_t>(day),
                                    .failed_jobs = 0,
                                    .failed_run_time = 0});
-        Say(day, std::move(report));
+        Send(day, std::move(report));
       }
     world_.Finish();
   }
@@ -116,12 +116,12 @@ class AuditedEstimates : public AuditedState {
 constexpr stream::Key kUser{.project = 1, .id = 1, .sub = 0};
 constexpr stream::Key kProject{.project = 1, .id = 0, .sub = 0};
 
-TEST_F(AuditedEstimates, OfStateThatIsRightNothingIsSaid) {
+TEST_F(AuditedEstimates, CorrectStateHasNoProblems) {
   Story();
   EXPECT_THAT(Problems(), IsEmpty());
 }
 
-TEST_F(AuditedEstimates, ADayOfAUserThatIsLostOrDoubledIsNamed) {
+TEST_F(AuditedEstimates, ALostOrDoubledDayOfAUserIsReported) {
   Story();
   auto& days = Row(accounts::kUserEstimatesTable, kUser).sums.days;
   const std::int64_t last = kFirstDay + 99;
@@ -142,13 +142,13 @@ TEST_F(AuditedEstimates, ADayOfAUserThatIsLostOrDoubledIsNamed) {
   EXPECT_THAT(Problems(), ElementsAre(HasSubstr("failed jobs: 0 and 1 microseconds")));
 }
 
-// They lie in rows of their own.
+// Older days are in separate rows.
 TEST_F(AuditedEstimates, OlderDaysAreComparedToo) {
   Story();
   const std::int64_t block = credit::BlockOf(kFirstDay + 40);
   const auto row = [&](const stream::Key& key) { return stage::DayKey(key, 0, credit::RowOfBlock(block)); };
   const auto move = [&](credit::DayBlock<credit::EstimateDay>& filed) {
-    // Of the third day to the second.
+    // Moves one micro-credit from the third day to the second.
     filed.days[1].micro += 1;
     filed.days[2].micro -= 1;
     return filed.days[1].day;
@@ -185,34 +185,35 @@ class AuditedMerges : public ::testing::Test {
  protected:
   static constexpr std::uint32_t kPartitions = 3;
 
-  void Say(double day, wire::EventBody body) {
+  void Send(double day, wire::EventBody body) {
     world_.Add(wire::EncodeEvent({.head = {.id = ++id_, .project = ProjectId(1), .time = kStart + day * kDay},
                                   .body = std::move(body)}));
   }
-  void Own(double day, std::uint64_t host, std::uint64_t user) {
-    Say(day, wire::HostMember{
-                 .host = HostId(host), .user = UserId(user), .whetstone = 1e9, .dhrystone = 1e9, .cpus = 1});
+  void SetOwner(double day, std::uint64_t host, std::uint64_t user) {
+    Send(day, wire::HostMember{
+                  .host = HostId(host), .user = UserId(user), .whetstone = 1e9, .dhrystone = 1e9, .cpus = 1});
   }
   void Merge(double day, std::uint64_t host, std::uint64_t into) {
-    Say(day, wire::HostMerge{.host = HostId(host), .into = HostId(into)});
+    Send(day, wire::HostMerge{.host = HostId(host), .into = HostId(into)});
   }
   void Begin() {
-    Say(0, wire::AppChange{.app = AppId(1), .policy = "assigned"});
-    Say(0, wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
-    for (std::uint64_t user = 1; user <= 5; ++user) Say(0, wire::UserMember{.user = UserId(user)});
+    Send(0, wire::AppChange{.app = AppId(1), .policy = "assigned"});
+    Send(0, wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
+    for (std::uint64_t user = 1; user <= 5; ++user) Send(0, wire::UserMember{.user = UserId(user)});
     world_.RunUntilIdle();
   }
-  // Of user 1: 1 becomes 2, 3 waits for 4, which is user 2's; that 2 becomes 1 is refused. 5 has become user 2's.
+  // Hosts of user 1: host 1 is merged into 2, host 3 waits for 4, which belongs to user 2, and the merge of 2 into 1
+  // is refused. Host 5 now belongs to user 2.
   void Story() {
     Begin();
-    for (const std::uint64_t host : {1, 2, 3, 5}) Own(0, host, 1);
-    Own(0, 4, 2);
+    for (const std::uint64_t host : {1, 2, 3, 5}) SetOwner(0, host, 1);
+    SetOwner(0, 4, 2);
     world_.RunUntilIdle();
     Merge(1, 1, 2);
     world_.RunUntilIdle();
     Merge(1, 3, 4);
     Merge(1, 2, 1);
-    Own(1, 5, 2);
+    SetOwner(1, 5, 2);
     world_.RunUntilIdle();
   }
   accounts::AccountsStage& Accounts(std::uint32_t partition) {
@@ -221,7 +222,7 @@ class AuditedMerges : public ::testing::Test {
   std::uint32_t PartitionOf(std::uint64_t user) {
     return wire::OwnerPartition(ProjectId(1), UserId(user), HostId(), kPartitions);
   }
-  // In the partition of its owner.
+  // In the partition of the host's owner.
   accounts::HostAccount& Row(std::uint64_t host, std::uint64_t user = 1) {
     return TableOf<accounts::HostAccount>(Accounts(PartitionOf(user)), accounts::kHostsTable.id)
         .Mutable(KeyOf(host));
@@ -231,8 +232,8 @@ class AuditedMerges : public ::testing::Test {
   }
   static stream::Key KeyOf(std::uint64_t host) { return {.project = 1, .id = host, .sub = 0}; }
 
-  // Whatever has been read so far. `tell_refused`: what was refused is shown to the audit.
-  std::vector<std::string> Problems(bool tell_refused = true) {
+  // The audit's problems at the current state of processing. `show_refused`: the audit sees refused merges.
+  std::vector<std::string> Problems(bool show_refused = true) {
     std::vector<std::string> problems;
     MergeAudit audit([&](std::string text) { problems.push_back(std::move(text)); });
     for (std::uint32_t k = 0; k < kPartitions; ++k)
@@ -249,7 +250,7 @@ class AuditedMerges : public ::testing::Test {
         audit.Take(grant, k, offset++ >= end);
       }
     }
-    if (tell_refused)
+    if (show_refused)
       for (const std::string& record : world_.Records(wire::kRefused)) {
         wire::Refused refused;
         EXPECT_TRUE(wire::DecodeRefused(record, &refused));
@@ -274,13 +275,13 @@ class AuditedMerges : public ::testing::Test {
   std::uint64_t id_ = 100;
 };
 
-TEST_F(AuditedMerges, OfStateThatIsRightNothingIsSaid) {
+TEST_F(AuditedMerges, CorrectStateHasNoProblems) {
   Story();
   EXPECT_THAT(Problems(), IsEmpty());
   EXPECT_EQ(told_, "3 merges, 1 wait, 1 refused");
 }
 
-TEST_F(AuditedMerges, OneThatIsLost) {
+TEST_F(AuditedMerges, ALostMergeIsReported) {
   Story();
   Row(1).merge.done = false;
   EXPECT_THAT(
@@ -293,13 +294,13 @@ TEST_F(AuditedMerges, OneThatIsLost) {
               ElementsAre(HasSubstr("host 3 of project 1, to be merged into host 4: is neither merged")));
 }
 
-TEST_F(AuditedMerges, OneThatWasRefusedAndNobodySaysSo) {
+TEST_F(AuditedMerges, AMergeWithoutItsRefusalIsReported) {
   Story();
   EXPECT_THAT(Problems(false),
               ElementsAre(HasSubstr("host 2 of project 1, to be merged into host 1: is neither merged")));
 }
 
-TEST_F(AuditedMerges, OneThatCameAboutWithoutTheOtherHostsBeingItsOwners) {
+TEST_F(AuditedMerges, AMergeAcrossOwnersIsReported) {
   Story();
   Row(3).merge.done = true;
   Row(3).merge.into = HostId(4);
@@ -309,7 +310,7 @@ TEST_F(AuditedMerges, OneThatCameAboutWithoutTheOtherHostsBeingItsOwners) {
                   HasSubstr("is merged into host 4, which the ledger does not have as a host of user 1")));
 }
 
-TEST_F(AuditedMerges, OneThatLeadsElsewhere) {
+TEST_F(AuditedMerges, AMergeIntoAnotherHostIsReported) {
   Story();
   Row(1).merge.into = HostId(5);
   EXPECT_THAT(Problems(),
@@ -322,13 +323,13 @@ TEST_F(AuditedMerges, OneThatLeadsElsewhere) {
               ElementsAre(HasSubstr("waits for host 5 of user 1, by a record that is not in the ledger")));
 }
 
-TEST_F(AuditedMerges, OneThatWaitsForNothing) {
+TEST_F(AuditedMerges, AMergeThatWaitsWithoutReasonIsReported) {
   Story();
   Row(4).user = UserId(1);
   EXPECT_THAT(Problems(), ElementsAre(HasSubstr("waits for host 4, but both hosts are here for user 1")));
 }
 
-TEST_F(AuditedMerges, OneThatNobodyHasSaid) {
+TEST_F(AuditedMerges, AMergeWithoutAnEventIsReported) {
   Story();
   Row(5, 2).merge.done = true;
   Row(5, 2).merge.into = HostId(4);
@@ -337,7 +338,7 @@ TEST_F(AuditedMerges, OneThatNobodyHasSaid) {
                   "host 5 of project 1: is merged into host 4, but the ledger has no record of this merge")));
 }
 
-TEST_F(AuditedMerges, AnAccountThatIsNotWhereTheLedgerHasSentIt) {
+TEST_F(AuditedMerges, AnAccountInAnotherPartitionThanInTheLedgerIsReported) {
   Story();
   Row(5, 2).elsewhere = true;
   EXPECT_THAT(Problems(), ElementsAre(AllOf(HasSubstr("host 5 of project 1"), HasSubstr("is elsewhere"),
@@ -347,28 +348,29 @@ TEST_F(AuditedMerges, AnAccountThatIsNotWhereTheLedgerHasSentIt) {
   EXPECT_THAT(Problems(), ElementsAre(HasSubstr("here, of user 3, but by the ledger here, of user 2")));
 }
 
-// Hosts that move, earn and become each other, in any order of reading: at no commit is anything wrong said of it.
-TEST_F(AuditedMerges, OfAnyTrafficNothingIsSaidAtAnyTime) {
+// Hosts move, earn and are merged, in any order of reading; the audit reports nothing at any commit.
+TEST_F(AuditedMerges, AnyTrafficHasNoProblemsAtAnyTime) {
   std::uint64_t most_waiting = 0;
   std::uint64_t refused = 0;
-  std::uint64_t taken = 0;
+  std::uint64_t merged = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     std::mt19937_64 random(seed);
     world_ = FreeWorld(kPartitions, seed);
     Begin();
-    for (std::uint64_t host = 1; host <= 9; ++host) Own(0, host, 1 + random() % 3);
+    for (std::uint64_t host = 1; host <= 9; ++host) SetOwner(0, host, 1 + random() % 3);
     for (int n = 1; n <= 150; ++n) {
       const double day = n * (seed % 2 == 0 ? 0.1 : 1);
       const std::uint64_t host = 1 + random() % 9;
       switch (random() % 6) {
-        case 0: Own(day, host, random() % 4); break;
+        case 0: SetOwner(day, host, random() % 4); break;
         case 1: Merge(day, host, 1 + random() % 10); break;
-        case 2: Say(day, wire::Tick{.time = kStart + day * kDay}); break;
+        case 2: Send(day, wire::Tick{.time = kStart + day * kDay}); break;
         default: {
           wire::Completion completion = CompletionOf(1000u + static_cast<unsigned>(n), host,
                                                      1000u + static_cast<unsigned>(n), kStart + day * kDay);
-          Say(day, completion);
-          Say(day, ValidationOf(1000u + static_cast<unsigned>(n), host, 1000u + static_cast<unsigned>(n), 5));
+          Send(day, completion);
+          Send(day,
+               ValidationOf(1000u + static_cast<unsigned>(n), host, 1000u + static_cast<unsigned>(n), 5));
         }
       }
       if (random() % 3 != 0) continue;
@@ -379,11 +381,11 @@ TEST_F(AuditedMerges, OfAnyTrafficNothingIsSaidAtAnyTime) {
     world_.RunUntilIdle();
     ASSERT_THAT(Problems(), IsEmpty()) << "seed " << seed;
     refused += refused_;
-    taken += merges_ - waiting_ - refused_;
+    merged += merges_ - waiting_ - refused_;
   }
   EXPECT_GT(most_waiting, 1u);
   EXPECT_GT(refused, 20u);
-  EXPECT_GT(taken, 40u);
+  EXPECT_GT(merged, 40u);
 }
 
 }  // namespace

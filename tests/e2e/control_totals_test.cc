@@ -1,5 +1,5 @@
-// What accounts have agrees with what the ledger gave them, wherever credit can be: in an account, on its way to a host's new
-// owner, waiting for a user, expired, of a user who is gone. And one micro-credit too many anywhere is found.
+// The accounts' totals agree with the ledger wherever credit can be: in an account, on its way to a host's new owner,
+// waiting for a user, expired, or of a deleted user. One micro-credit too many is found anywhere.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,19 +35,19 @@ class ControlTotals : public EngineStory {
  protected:
   void SetUp() override {
     Open();
-    Say(kStart, wire::AppChange{
-                    .app = AppId(1), .policy = "assigned", .delay_bound = kDay, .result_window = 10 * kDay});
+    Send(kStart, wire::AppChange{
+                     .app = AppId(1), .policy = "assigned", .delay_bound = kDay, .result_window = 10 * kDay});
   }
   void Host(double time, std::uint64_t host, std::uint64_t user) {
-    Say(time, wire::HostMember{.host = HostId(host), .user = UserId(user), .cpus = 1});
+    Send(time, wire::HostMember{.host = HostId(host), .user = UserId(user), .cpus = 1});
   }
   void Opening(AccountKind kind, std::uint64_t account, std::int64_t micro) {
-    Say(kStart, wire::OpeningTotal{.kind = kind, .account = account, .total_micro = micro});
+    Send(kStart, wire::OpeningTotal{.kind = kind, .account = account, .total_micro = micro});
   }
   void Granted(double time, std::uint64_t host, double credit) {
     EngineStory::Granted(time, ++result_, host, credit);
   }
-  // Another partition's than user 1.
+  // A user in another partition than user 1.
   [[nodiscard]] std::uint64_t UserElsewhere() const {
     const auto partition = [&](std::uint64_t id) {
       return wire::PartitionOf(kProject, id, settings_.partitions);
@@ -56,15 +56,15 @@ class ControlTotals : public EngineStory {
     while (partition(user) == partition(1)) ++user;
     return user;
   }
-  // All ways that credit can go.
+  // Credit in every possible state.
   void Story() {
     const std::uint64_t other = UserElsewhere();
-    Say(kStart, wire::TeamMember{.team = TeamId(11)});
-    Say(kStart, wire::UserMember{.user = UserId(1), .team = TeamId(11)});
-    Say(kStart, wire::UserMember{.user = UserId(3)});
-    Say(kStart, wire::UserMember{.user = UserId(other)});
+    Send(kStart, wire::TeamMember{.team = TeamId(11)});
+    Send(kStart, wire::UserMember{.user = UserId(1), .team = TeamId(11)});
+    Send(kStart, wire::UserMember{.user = UserId(3)});
+    Send(kStart, wire::UserMember{.user = UserId(other)});
     Host(kStart, 1, 1);
-    Host(kStart, 2, 2);  // whom nobody knows
+    Host(kStart, 2, 2);  // an unknown user
     Host(kStart, 3, 3);
     Opening(AccountKind::kTeam, 11, 3 * kMicro);
     Opening(AccountKind::kUser, 1, 5 * kMicro + 500'000);
@@ -73,43 +73,43 @@ class ControlTotals : public EngineStory {
     Granted(kStart, 2, 2);
     Granted(kStart + 5 * kDay, 2, 4);
     Granted(kStart + 5 * kDay, 3, 8);
-    Say(kStart + 6 * kDay, wire::UserMember{.user = UserId(3), .deleted = true});
+    Send(kStart + 6 * kDay, wire::UserMember{.user = UserId(3), .deleted = true});
     Granted(kStart + 6 * kDay, 3, 16);
     Host(kStart + 7 * kDay, 1, other);
     Granted(kStart + 7 * kDay, 1, 32);
-    Say(kStart + 12 * kDay, wire::Tick{.time = kStart + 12 * kDay});
+    Send(kStart + 12 * kDay, wire::Tick{.time = kStart + 12 * kDay});
   }
 
   std::uint64_t result_ = 500;
 };
 
-TEST_F(ControlTotals, EveryMicroCreditOfTheLedgerIsInAnAccountOrHasAReasonNotToBe) {
+TEST_F(ControlTotals, EveryMicroCreditIsInAnAccountOrExplained) {
   Story();
-  const auto told = ControlTotalsOf(*engine_, kProject, false);
-  ASSERT_TRUE(told.ok()) << told.status().message();
-  EXPECT_EQ(told->event_time, kStart + 12 * kDay);
-  ASSERT_EQ(told->positions.size(), 3u);
+  const auto totals = ControlTotalsOf(*engine_, kProject, false);
+  ASSERT_TRUE(totals.ok()) << totals.status().message();
+  EXPECT_EQ(totals->event_time, kStart + 12 * kDay);
+  ASSERT_EQ(totals->positions.size(), 3u);
   std::uint64_t read = 0;
   for (std::uint32_t k = 0; k < 3; ++k) {
-    EXPECT_EQ(told->positions[k].grants, engine_->log().DurableEnd({wire::kGrants, k}));
-    EXPECT_EQ(told->positions[k].postings, engine_->log().DurableEnd({wire::kPostings, k}));
-    read += told->positions[k].grants;
+    EXPECT_EQ(totals->positions[k].grants, engine_->log().DurableEnd({wire::kGrants, k}));
+    EXPECT_EQ(totals->positions[k].postings, engine_->log().DurableEnd({wire::kPostings, k}));
+    read += totals->positions[k].grants;
   }
   EXPECT_GT(read, 6u);
-  const exports::KindTotals& users = told->users;
+  const exports::KindTotals& users = totals->users;
   EXPECT_TRUE(users.opening == 5'500'000);
   EXPECT_TRUE(users.granted == 63 * kMicro);
   EXPECT_TRUE(users.waiting == 4 * kMicro);
   EXPECT_TRUE(users.expired == 2 * kMicro);
   EXPECT_TRUE(users.total == 62'500'000);
-  const exports::KindTotals& hosts = told->hosts;
-  EXPECT_EQ(hosts.accounts, 3u) << "one that has moved is one";
+  const exports::KindTotals& hosts = totals->hosts;
+  EXPECT_EQ(hosts.accounts, 3u) << "a host that moved counts once";
   EXPECT_TRUE(hosts.opening == 2 * kMicro);
   EXPECT_TRUE(hosts.granted == 63 * kMicro);
   EXPECT_TRUE(hosts.waiting == 4 * kMicro);
   EXPECT_TRUE(hosts.moving == 0);
   EXPECT_TRUE(hosts.total == 61 * kMicro);
-  const exports::KindTotals& teams = told->teams;
+  const exports::KindTotals& teams = totals->teams;
   EXPECT_TRUE(teams.opening == 3 * kMicro);
   EXPECT_TRUE(teams.granted == 1 * kMicro);
   EXPECT_TRUE(teams.total == 4 * kMicro);
@@ -118,13 +118,13 @@ TEST_F(ControlTotals, EveryMicroCreditOfTheLedgerIsInAnAccountOrHasAReasonNotToB
   EXPECT_EQ(other->users.accounts, 0u);
 }
 
-TEST_F(ControlTotals, WhatWasReadOfTheLedgerIsGoneOnFromAndFoundOutWhereItIsWrong) {
+TEST_F(ControlTotals, StoredSumsAreContinuedAndErrorsInThemAreFound) {
   Story();
   ASSERT_TRUE(ControlTotalsOf(*engine_, kProject, false).ok());
   const std::string file = temp_ / "data/ledger-sums";
   Granted(kStart + 13 * kDay, 1, 64);
   Opening(AccountKind::kTeam, 12, 7);
-  Say(kStart + 13 * kDay, wire::UserMember{.user = UserId(1), .deleted = true});
+  Send(kStart + 13 * kDay, wire::UserMember{.user = UserId(1), .deleted = true});
   Granted(kStart + 13 * kDay, 1, 128);
   const auto further = ControlTotalsOf(*engine_, kProject, false);
   ASSERT_TRUE(further.ok()) << further.status().message();
@@ -135,7 +135,7 @@ TEST_F(ControlTotals, WhatWasReadOfTheLedgerIsGoneOnFromAndFoundOutWhereItIsWron
   EXPECT_TRUE(from_start->users.granted == (63 + 64 + 128) * kMicro);
   EXPECT_TRUE(from_start->teams.opening == 3 * kMicro + 7);
 
-  // One that does not know of a grant that it says it has read.
+  // Sums that lack a grant within the range that they claim to cover.
   auto sums = LedgerSums::Load(file);
   ASSERT_TRUE(sums.ok());
   for (LedgerSums::Entry& entry : sums->entries())
@@ -146,7 +146,7 @@ TEST_F(ControlTotals, WhatWasReadOfTheLedgerIsGoneOnFromAndFoundOutWhereItIsWron
   EXPECT_THAT(wrong.status().message(), HasSubstr("host 3 has 0.000001 Cobblestones too many"));
   EXPECT_TRUE(ControlTotalsOf(*engine_, kProject, true).ok());
 
-  // Damaged, cut off, ahead of the state: the ledger is read again.
+  // Damaged, truncated, or ahead of the state: the ledger is read again.
   std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
   EXPECT_EQ(LedgerSums::Load(file).status().code(), StatusCode::kCorrupted);
   EXPECT_TRUE(ControlTotalsOf(*engine_, kProject, false).ok());
@@ -161,7 +161,7 @@ TEST_F(ControlTotals, WhatWasReadOfTheLedgerIsGoneOnFromAndFoundOutWhereItIsWron
   EXPECT_TRUE(ControlTotalsOf(*engine_, kProject, false).ok());
 }
 
-TEST_F(ControlTotals, ALedgerThatEndsBeforeTheStateIsDamage) {
+TEST_F(ControlTotals, ALedgerThatEndsBeforeTheStateIsCorrupted) {
   Story();
   const auto snapshot = StateSnapshot::Take(engine_->live_state());
   ASSERT_TRUE(snapshot.ok());
@@ -172,7 +172,7 @@ TEST_F(ControlTotals, ALedgerThatEndsBeforeTheStateIsDamage) {
   EXPECT_FALSE(engine_->SumLedger({}, false, {}).ok());
 }
 
-// Rows as they are, but for one account.
+// The rows of a source, with one account altered.
 template <class Value>
 class Altered final : public view::Rows {
  public:
@@ -209,9 +209,9 @@ TEST_F(ControlTotals, OneMicroCreditTooManyIsFoundInAnyAccount) {
   const auto expect = [&](const StateSnapshot& altered, const std::string& who) {
     auto sums = SumsFor(*engine_, *snapshot, false);
     ASSERT_TRUE(sums.ok()) << sums.status().message();
-    const auto told = Reconcile(altered, kProject, *sums);
-    EXPECT_EQ(told.status().code(), StatusCode::kCorrupted) << who;
-    EXPECT_THAT(told.status().message(), HasSubstr(who + " has 0.000001 Cobblestones too many"));
+    const auto reconciled = Reconcile(altered, kProject, *sums);
+    EXPECT_EQ(reconciled.status().code(), StatusCode::kCorrupted) << who;
+    EXPECT_THAT(reconciled.status().message(), HasSubstr(who + " has 0.000001 Cobblestones too many"));
   };
   const auto all = [&]<class Value>(StateSnapshot::RowsOf StateSnapshot::*rows,
                                     const stream::TableSpec<Value>& table, std::uint64_t id) {

@@ -1,5 +1,5 @@
-// Reversals and re-pricings, decided from the ledger, in the middle of traffic: against an independent computation, for any number
-// of partitions, and whatever is said twice or too late.
+// Reversals and repricings, planned from the ledger in the middle of traffic: compared with an independent
+// computation, for any number of partitions, with repeated and late corrections.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ using ::testing::HasSubstr;
 class CorrectionSeeds : public ::testing::TestWithParam<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, CorrectionSeeds, ::testing::ValuesIn(Seeds({1, 2, 3, 17, 21})));
 
-TEST_P(CorrectionSeeds, WhatIsTakenBackAmidTrafficIsWhatTheOracleSays) {
+TEST_P(CorrectionSeeds, ReversalsAmidTrafficEqualTheOracle) {
   const Events all = Generate(Paying(GetParam()));
   const auto part = [&](std::size_t from, std::size_t to) {
     return Events(all.begin() + static_cast<std::ptrdiff_t>(all.size() * from / 4),
@@ -40,7 +40,7 @@ TEST_P(CorrectionSeeds, WhatIsTakenBackAmidTrafficIsWhatTheOracleSays) {
   };
   Recorder run;
   Events stale;
-  std::uint64_t taken = 0;
+  std::uint64_t reversed = 0;
   std::uint64_t running = 0;
   for (std::size_t quarter = 0; quarter < 4; ++quarter) {
     run.Play(part(quarter, quarter + 1));
@@ -51,16 +51,18 @@ TEST_P(CorrectionSeeds, WhatIsTakenBackAmidTrafficIsWhatTheOracleSays) {
       for (const PlannedCorrection& one : plan.corrections) running += one.running() ? 1 : 0;
       for (const auto& [result, why] : plan.problems)
         EXPECT_TRUE(why.starts_with("the user of the result is unknown")) << result.value << ": " << why;
-      taken += plan.corrections.size();
+      reversed += plan.corrections.size();
       Events events = EventsOf(plan);
       run.Play(events);
-      run.Play(events);  // once more: nothing
-      // But of jobs that CLAIMS has decided and GRANTS has not, whose workunit still waits for others.
+      run.Play(events);  // a repeat has no effect
+      // Except for jobs that CLAIMS has decided and GRANTS has not, because their workunit still waits for other
+      // results.
       for (const PlannedCorrection& left : PlanOf(run.world, Of(TargetKind::kHost, host)).corrections)
         EXPECT_TRUE(left.running()) << "host " << host << " result " << left.result.value;
       stale.insert(stale.end(), events.begin(), events.end());
     }
-    // Others that were decided upon the same credit, for another reason, or by who does not know of the first.
+    // Other corrections that were planned from the same credit: for another reason, or without knowledge of the
+    // first.
     Events wrong;
     for (std::size_t i = quarter; i < stale.size(); i += 7) {
       auto event = wire::ParseEvent(stale[i]);
@@ -75,7 +77,7 @@ TEST_P(CorrectionSeeds, WhatIsTakenBackAmidTrafficIsWhatTheOracleSays) {
     }
     run.Play(wrong);
   }
-  EXPECT_GT(taken, 100u);
+  EXPECT_GT(reversed, 100u);
   EXPECT_GT(running, 20u);
   const Played played = ExpectLikeTheOracle(run.events);
   EXPECT_GT(played.outcome.refusals.at("ALREADY_DECIDED"), 10u);
@@ -84,29 +86,29 @@ TEST_P(CorrectionSeeds, WhatIsTakenBackAmidTrafficIsWhatTheOracleSays) {
               std::vector<std::string>());
 }
 
-// ---- Reinstated --------------------------------------------------------------------------------------------------------
+// ---- Reinstated ------------------------------------------------------------------------------------------------
 
-// All but the days, which tell when an operator did what.
+// All sums except those by day, which depend on the time of the correction.
 auto WithoutDays(const std::map<AccountKey, AccountOutcome>& accounts) {
   std::map<AccountKey, std::tuple<BigMicro, std::uint64_t, decltype(AccountOutcome::apps)>> all;
   for (const auto& [key, account] : accounts) all[key] = {account.micro, account.grants, account.apps};
   return all;
 }
 
-TEST_P(CorrectionSeeds, ReversedAndReinstatedItIsAsIfItHadNeverBeenReversed) {
+TEST_P(CorrectionSeeds, ReinstatementUndoesAReversalCompletely) {
   Recorder run;
   run.Play(Generate(Paying(GetParam())));
   const auto before = WithoutDays(run.world.outcome().accounts);
-  const auto brought = Brought(run.world);
+  const auto earned = EarnedByOwner(run.world);
   std::uint64_t reinstated = 0;
   for (const std::uint64_t host : WithCredit(run.world, true)) {
     if (host % 3 != GetParam() % 3) continue;
-    // What was taken of a job that runs stays with CLAIMS.
+    // Reversed payments of a running job stay with CLAIMS.
     CorrectionPlan reversal = PlanOf(run.world, Of(TargetKind::kHost, host));
     std::erase_if(reversal.corrections, [](const PlannedCorrection& one) { return one.running(); });
     if (reversal.corrections.empty()) continue;
     run.Play(EventsOf(reversal));
-    ASSERT_NE(Brought(run.world), brought);
+    ASSERT_NE(EarnedByOwner(run.world), earned);
     CorrectionRequest request = Of(TargetKind::kHost, host);
     request.reinstates = true;
     const CorrectionPlan plan = PlanOf(run.world, request);
@@ -114,7 +116,7 @@ TEST_P(CorrectionSeeds, ReversedAndReinstatedItIsAsIfItHadNeverBeenReversed) {
     reinstated += plan.corrections.size();
     const Events events = EventsOf(plan);
     run.Play(events);
-    run.Play(events);  // once more: nothing
+    run.Play(events);  // a repeat has no effect
     for (const PlannedCorrection& left : PlanOf(run.world, request).corrections)
       ADD_FAILURE() << "result " << left.result.value << " host " << left.entry.host.value << " user "
                     << left.entry.user.value << " team " << left.entry.team.value << ": "
@@ -122,7 +124,7 @@ TEST_P(CorrectionSeeds, ReversedAndReinstatedItIsAsIfItHadNeverBeenReversed) {
     EXPECT_EQ(ReaderOf(run.world, request).WrongCorrections(), std::vector<std::string>());
   }
   EXPECT_GT(reinstated, 30u);
-  EXPECT_EQ(Brought(run.world), brought);
+  EXPECT_EQ(EarnedByOwner(run.world), earned);
   EXPECT_EQ(WithoutDays(run.world.outcome().accounts), before);
   ExpectLikeTheOracle(run.events);
 }
@@ -134,7 +136,7 @@ CorrectionRequest Reinstating(std::uint64_t result, double time = 0) {
   return request;
 }
 
-TEST(Reinstatement, BringsBackTheRecentAverageThatWouldBeLeft) {
+TEST(Reinstatement, RestoresTheRemainingRecentAverage) {
   Project project;
   Project never;
   for (Project* one : {&project, &never}) {
@@ -148,7 +150,7 @@ TEST(Reinstatement, BringsBackTheRecentAverageThatWouldBeLeft) {
   EXPECT_EQ(project.Account(OracleAccountKind::kTeam, 11).grants, 1u);
   const CorrectionPlan plan = project.Do(Reinstating(2, kStart + 10 * kDay));
   ASSERT_EQ(plan.corrections.size(), 1u);
-  EXPECT_LT(plan.corrections[0].recent_off, 0) << "the averages win";
+  EXPECT_LT(plan.corrections[0].recent_off, 0) << "the averages increase";
   EXPECT_NEAR(project.Recent(1), never.Recent(1) * std::exp2(-1.0), 1e-9)
       << "seven days after the last grant";
   for (const OracleAccountKind kind : {OracleAccountKind::kUser, OracleAccountKind::kHost}) {
@@ -158,7 +160,7 @@ TEST(Reinstatement, BringsBackTheRecentAverageThatWouldBeLeft) {
   EXPECT_EQ(project.Account(OracleAccountKind::kTeam, 11).micro,
             never.Account(OracleAccountKind::kTeam, 11).micro);
   EXPECT_TRUE(project.Wrong(2).empty());
-  // And the whole once more.
+  // The same once more.
   EXPECT_EQ(project.Do(Of(TargetKind::kResult, 2)).corrections.size(), 1u);
   EXPECT_EQ(project.Do(Reinstating(2)).corrections.size(), 1u);
   EXPECT_TRUE(project.Do(Reinstating(2)).corrections.empty());
@@ -168,40 +170,40 @@ TEST(Reinstatement, BringsBackTheRecentAverageThatWouldBeLeft) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(Reinstatement, WhatIsReinstatedIsPricedAnewAsIfItHadNeverBeenReversed) {
+TEST(Reinstatement, AReinstatedResultIsRepricedAsIfNeverReversed) {
   Project project;
   project.Done(kStart + 2 * kDay, 1, 1, 1);
   const auto priced = project.Micro(OracleAccountKind::kUser, 1);
   project.App(kStart + 3 * kDay, "benchmark", 2, 2);
   EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1, 2)).corrections.size(), 1u);
-  const auto anew = project.Micro(OracleAccountKind::kUser, 1);
-  EXPECT_NE(anew, priced);
+  const auto repriced = project.Micro(OracleAccountKind::kUser, 1);
+  EXPECT_NE(repriced, priced);
   project.Do(Of(TargetKind::kResult, 1));
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
   EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kResult, 1, 1)).corrections.empty());
   project.Do(Reinstating(1));
-  EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), anew) << "what it had when it was reversed";
+  EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), repriced) << "the amount before the reversal";
   EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1, 1)).corrections.size(), 1u);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), priced);
   EXPECT_TRUE(project.Wrong(1).empty());
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(Reinstatement, WhatWasNotReversedIsNotReinstatedAndAnotherAmountIsFound) {
+TEST(Reinstatement, OnlyReversedCreditIsReinstatedAndWrongAmountsAreFound) {
   Project project;
   project.Done(kStart + 2 * kDay, 1, 1, 1);
   EXPECT_TRUE(PlanOf(project.run.world, Reinstating(1)).corrections.empty());
   std::uint64_t id = 9000;
   const auto by_hand = [&](std::uint64_t previous, std::int64_t after) {
-    project.Say(kStart + 4 * kDay + static_cast<double>(++id),
-                wire::Repricing{.result = ResultId(1),
-                                .reason = "by hand",
-                                .entry = wire::LedgerEntry{.user = UserId(1),
-                                                           .host = HostId(1),
-                                                           .team = TeamId(11),
-                                                           .app = AppId(1),
-                                                           .previous = previous},
-                                .credit_micro = after});
+    project.Send(kStart + 4 * kDay + static_cast<double>(++id),
+                 wire::Repricing{.result = ResultId(1),
+                                 .reason = "by hand",
+                                 .entry = wire::LedgerEntry{.user = UserId(1),
+                                                            .host = HostId(1),
+                                                            .team = TeamId(11),
+                                                            .app = AppId(1),
+                                                            .previous = previous},
+                                 .credit_micro = after});
   };
   by_hand(0, 5'000'000);
   EXPECT_EQ(project.run.world.outcome().refusals["ALREADY_DECIDED"], 1u);
@@ -217,12 +219,12 @@ TEST(Reinstatement, WhatWasNotReversedIsNotReinstatedAndAnotherAmountIsFound) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-// CLAIMS has taken that back, and the decision has settled it.
-TEST(Reinstatement, WhatWasReversedWhileTheJobRanStaysAndIsSaid) {
+// CLAIMS has made the reversal, and the decision has settled it.
+TEST(Reinstatement, AReversalOfARunningJobStaysAndIsReported) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "benchmark");
   project.Sent(kStart + kDay, 1, 1);
-  project.Heard(kStart + 1.5 * kDay, 1, 1, 20);
+  project.SendTrickle(kStart + 1.5 * kDay, 1, 1, 20);
   project.Do(Of(TargetKind::kResult, 1));
   project.Failed(kStart + 2 * kDay, 1, 1);
   const CorrectionPlan plan = PlanOf(project.run.world, Reinstating(1));
@@ -233,16 +235,16 @@ TEST(Reinstatement, WhatWasReversedWhileTheJobRanStaysAndIsSaid) {
       "a part of the result was reversed while its job was running; such a reversal cannot be reinstated");
 }
 
-// ---- Judged invalid, and reinstated -------------------------------------------------------------------------------------
+// ---- Judged invalid, and reinstated ----------------------------------------------------------------------------
 
-// As the audit looks: with the grants of other results of a workunit.
+// Like the audit: with the grants of the workunit's other results.
 std::vector<std::string> WrongWithReplicas(LockstepWorld& world, const CorrectionRequest& request) {
   CorrectionReader reader = ReaderOf(world, request);
   for (const std::string& record : world.ledger()) EXPECT_TRUE(reader.TakeReplica(record));
   return reader.WrongCorrections();
 }
 
-TEST(InvalidReinstated, ItsOwnersHaveWhatTheyWouldHaveHadWereItValid) {
+TEST(InvalidReinstated, ItsOwnersGetTheCreditOfAValidResult) {
   for (const char* policy : {"benchmark", "boinc"}) {
     SCOPED_TRACE(policy);
     Project project(policy);
@@ -265,19 +267,19 @@ TEST(InvalidReinstated, ItsOwnersHaveWhatTheyWouldHaveHadWereItValid) {
   }
 }
 
-TEST(InvalidReinstated, SaidTwiceItCountsOnceAndItMayBeReversedAndReinstatedLikeAnyOther) {
+TEST(InvalidReinstated, CountsOnceAndMayBeReversedAndReinstated) {
   Project project;
   project.Invalid(kStart + 2 * kDay, 1, 1, 1);
   const CorrectionPlan first = project.Do(Reinstating(1));
   ASSERT_EQ(first.corrections.size(), 1u);
   const auto got = project.Micro(OracleAccountKind::kUser, 1);
-  project.run.Play(EventsOf(first));  // once more: nothing
+  project.run.Play(EventsOf(first));  // a repeat has no effect
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), got);
   const CorrectionPlan again = PlanOf(project.run.world, Reinstating(1));
   EXPECT_TRUE(again.corrections.empty());
   ASSERT_EQ(again.problems.size(), 1u);
   EXPECT_EQ(again.problems[0].second, "the result was judged invalid, and is already reinstated");
-  // By who does not know of the first: another id.
+  // A correction planned without knowledge of the first: another id.
   auto stale = first.corrections[0].event;
   stale.head.id += 1;
   project.run.Play({wire::EncodeEvent(stale)});
@@ -287,22 +289,22 @@ TEST(InvalidReinstated, SaidTwiceItCountsOnceAndItMayBeReversedAndReinstatedLike
   EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1)).corrections.size(), 1u);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
   EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).grants, 0u);
-  project.run.Play(EventsOf(first));  // what was said before the reversal says nothing new
+  project.run.Play(EventsOf(first));  // a repeat from before the reversal has no effect
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
   EXPECT_EQ(project.Do(Reinstating(1)).corrections.size(), 1u);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), got);
   EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).grants, 1u);
   EXPECT_EQ(project.Account(OracleAccountKind::kTeam, 11).grants, 1u);
   EXPECT_TRUE(project.Wrong(1).empty());
-  // It has no grant that another version could price.
+  // The result has no grant that another version could price.
   project.App(kStart + 5 * kDay, "benchmark", 2, 2);
-  const CorrectionPlan anew = PlanOf(project.run.world, Of(TargetKind::kResult, 1, 2));
-  EXPECT_TRUE(anew.corrections.empty());
-  EXPECT_EQ(anew.problems.size(), 1u);
+  const CorrectionPlan repricing = PlanOf(project.run.world, Of(TargetKind::kResult, 1, 2));
+  EXPECT_TRUE(repricing.corrections.empty());
+  EXPECT_EQ(repricing.problems.size(), 1u);
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(InvalidReinstated, ItGetsWhatItsWorkunitGotByThePriceAndTeamOfThen) {
+TEST(InvalidReinstated, GetsItsWorkunitsCreditByThePriceAndTeamOfItsTime) {
   Project project;
   project.Done(kStart + 2 * kDay, 1, 1, 1);
   project.Invalid(kStart + 2.1 * kDay, 2, 2, 1);
@@ -324,7 +326,7 @@ TEST(InvalidReinstated, ItGetsWhatItsWorkunitGotByThePriceAndTeamOfThen) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(InvalidReinstated, AnotherAmountIsFoundAndWhatWasNotJudgedInvalidToo) {
+TEST(InvalidReinstated, AWrongAmountOrAResultNotJudgedInvalidIsFound) {
   Project project;
   project.Invalid(kStart + 2 * kDay, 1, 1, 1);
   project.Done(kStart + 2 * kDay, 2, 1, 2);
@@ -341,7 +343,7 @@ TEST(InvalidReinstated, AnotherAmountIsFoundAndWhatWasNotJudgedInvalidToo) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(InvalidReinstated, TheOperatorNamesTheAmountThatNothingTells) {
+TEST(InvalidReinstated, TheOperatorSetsAnUnknownAmount) {
   Project project("assigned");
   project.Invalid(kStart + 2 * kDay, 1, 1, 1);
   CorrectionRequest request = Reinstating(1);
@@ -350,25 +352,25 @@ TEST(InvalidReinstated, TheOperatorNamesTheAmountThatNothingTells) {
   EXPECT_EQ(project.Do(request).corrections.size(), 1u);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 12'500'000);
   EXPECT_TRUE(project.Wrong(1).empty());
-  // Where something tells it, nobody names another.
-  Project told;
-  told.Invalid(kStart + 2 * kDay, 1, 1, 1);
-  EXPECT_THAT(ReaderOf(told.run.world, request).Plan().status().message(), HasSubstr("remove --credit"));
+  // If the amount follows from the records, the operator must not set another one.
+  Project known;
+  known.Invalid(kStart + 2 * kDay, 1, 1, 1);
+  EXPECT_THAT(ReaderOf(known.run.world, request).Plan().status().message(), HasSubstr("remove --credit"));
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(InvalidReinstated, WhatItsTricklesHaveBeenPaidIsPartOfItsWorth) {
+TEST(InvalidReinstated, ItsTricklePaymentsArePartOfItsWorth) {
   struct Case {
     const char* settlement;
     double steps;
-    std::int64_t gets;  // with what it was paid, and keeps
+    std::int64_t gets;  // with the payments that it keeps
   };
   for (const Case& c : {Case{"keep", 20, 50'000'000}, {"keep", 70, 70'000'000}, {"settle", 20, 50'000'000}}) {
     SCOPED_TRACE(c.settlement + std::to_string(c.steps));
     Project project;
     project.PayForSteps(kStart + 1, 2, 1, "assigned", c.settlement);
     project.Sent(kStart + kDay, 1, 1);
-    project.Heard(kStart + 1.5 * kDay, 1, 1, c.steps);
+    project.SendTrickle(kStart + 1.5 * kDay, 1, 1, c.steps);
     project.Invalid(kStart + 2 * kDay, 1, 1, 1);
     CorrectionRequest request = Reinstating(1);
     request.credit = 50;
@@ -380,8 +382,8 @@ TEST(InvalidReinstated, WhatItsTricklesHaveBeenPaidIsPartOfItsWorth) {
   }
 }
 
-// Amid traffic: hosts change owners and become others, users their teams, results are claimed by two hosts.
-TEST_P(CorrectionSeeds, AllThatWasJudgedInvalidIsReinstatedOnce) {
+// Amid traffic: hosts change owners and are merged, users change teams, and two hosts claim the same result.
+TEST_P(CorrectionSeeds, EveryInvalidResultIsReinstatedOnce) {
   Recorder run;
   run.Play(Generate(Paying(GetParam())));
   std::set<std::uint64_t> hosts;
@@ -397,7 +399,7 @@ TEST_P(CorrectionSeeds, AllThatWasJudgedInvalidIsReinstatedOnce) {
     request.reinstates = request.judged_invalid = true;
     request.credit = 3;
     auto plan = ReaderOf(run.world, request).Plan();
-    if (!plan.ok()) {  // each has a worth of its own
+    if (!plan.ok()) {  // each result has a worth of its own
       request.credit.reset();
       plan = ReaderOf(run.world, request).Plan();
     }
@@ -405,7 +407,7 @@ TEST_P(CorrectionSeeds, AllThatWasJudgedInvalidIsReinstatedOnce) {
     reinstated += plan->corrections.size();
     for (const PlannedCorrection& one : plan->corrections) all += one.after;
     run.Play(EventsOf(*plan));
-    run.Play(EventsOf(*plan));  // once more: nothing
+    run.Play(EventsOf(*plan));  // a repeat has no effect
     const auto left = ReaderOf(run.world, request).Plan();
     for (const auto& one : left.ok() ? left->corrections : std::vector<PlannedCorrection>())
       ADD_FAILURE() << "result " << one.result.value << " of host " << host;
@@ -417,9 +419,9 @@ TEST_P(CorrectionSeeds, AllThatWasJudgedInvalidIsReinstatedOnce) {
   ExpectLikeTheOracle(run.events);
 }
 
-// ---- By the same version -----------------------------------------------------------------------------------------------
+// ---- By the same version ---------------------------------------------------------------------------------------
 
-TEST_P(CorrectionSeeds, PricingAnewByTheVersionItWasPricedByChangesNothing) {
+TEST_P(CorrectionSeeds, RepricingByTheSameVersionChangesNothing) {
   GenerateOptions options = Paying(GetParam());
   options.apps = 8;
   options.policies = {"benchmark",      "assigned", "runtime",   "none",
@@ -456,9 +458,9 @@ TEST_P(CorrectionSeeds, PricingAnewByTheVersionItWasPricedByChangesNothing) {
         << why << " " << count;
 }
 
-// ---- By another version ------------------------------------------------------------------------------------------------
+// ---- By another version ----------------------------------------------------------------------------------------
 
-// Results of which trickles paid several owners.
+// Results with trickle payments to several owners.
 std::set<std::uint64_t> PaidToSeveral(LockstepWorld& world) {
   std::map<std::uint64_t, std::set<std::uint64_t>> owners;
   for (const std::string& record : world.ledger()) {
@@ -483,9 +485,9 @@ std::set<std::uint64_t> PaidByTrickles(LockstepWorld& world) {
   return results;
 }
 
-// What the same traffic would have brought, had the version been in force from the start: nothing of the pricing is in common but
-// the policies.
-TEST_P(CorrectionSeeds, PricedAnewItIsWhatItWouldHaveBeenFromTheStart) {
+// The credit that the same traffic would have given with the version in force from the start. The two computations of
+// prices share only the policies.
+TEST_P(CorrectionSeeds, RepricingEqualsThatPriceFromTheStart) {
   for (const double times : {2.0, 0.5}) {
     GenerateOptions options = Paying(GetParam());
     options.bad_trickles = 0.1;
@@ -494,7 +496,7 @@ TEST_P(CorrectionSeeds, PricedAnewItIsWhatItWouldHaveBeenFromTheStart) {
     Recorder run;
     run.Play(events);
     Events others = events;
-    Events versions;  // of the policies, when all is over
+    Events versions;  // of the policies, after all traffic
     for (std::string& bytes : others) {
       auto event = wire::ParseEvent(bytes);
       auto* app = event.ok() ? std::get_if<wire::AppChange>(&event->body) : nullptr;
@@ -509,7 +511,7 @@ TEST_P(CorrectionSeeds, PricedAnewItIsWhatItWouldHaveBeenFromTheStart) {
     Recorder other;
     other.Play(others);
     run.Play(versions);
-    const auto had = Brought(run.world);
+    const auto had = EarnedByOwner(run.world);
     std::set<std::uint64_t> hosts;
     for (const auto& [owner, sum] : had) hosts.insert(std::get<1>(owner));
     std::set<std::uint64_t> left;
@@ -522,14 +524,14 @@ TEST_P(CorrectionSeeds, PricedAnewItIsWhatItWouldHaveBeenFromTheStart) {
     run.Play(corrections);
     std::uint64_t compared = 0;
     std::uint64_t by_trickles = 0;
-    const std::set<std::uint64_t> told = PaidByTrickles(run.world);
+    const std::set<std::uint64_t> paid_by_trickles = PaidByTrickles(run.world);
     const std::set<std::uint64_t> several = PaidToSeveral(run.world);
     std::uint64_t of_several = 0;
-    const auto expected = Brought(other.world);
-    for (const auto& [owner, sum] : Brought(run.world)) {
+    const auto expected = EarnedByOwner(other.world);
+    for (const auto& [owner, sum] : EarnedByOwner(run.world)) {
       if (left.contains(std::get<0>(owner))) continue;
       ++compared;
-      by_trickles += sum != had.at(owner) && told.contains(std::get<0>(owner)) ? 1 : 0;
+      by_trickles += sum != had.at(owner) && paid_by_trickles.contains(std::get<0>(owner)) ? 1 : 0;
       of_several += sum != had.at(owner) && several.contains(std::get<0>(owner)) ? 1 : 0;
       const auto same = expected.find(owner);
       EXPECT_EQ(sum, same == expected.end() ? 0 : same->second)
@@ -538,14 +540,14 @@ TEST_P(CorrectionSeeds, PricedAnewItIsWhatItWouldHaveBeenFromTheStart) {
     }
     EXPECT_GT(compared, 400u);
     EXPECT_GT(by_trickles, 200u);
-    EXPECT_GT(of_several, OwnSeeds() ? 10u : 2u);
+    EXPECT_GT(of_several, UsesOwnSeeds() ? 10u : 2u);
     for (const std::uint64_t host : hosts) {
       EXPECT_TRUE(PlanOf(run.world, Of(TargetKind::kHost, host, 2)).corrections.empty());
       EXPECT_EQ(ReaderOf(run.world, Of(TargetKind::kHost, host, 2)).WrongCorrections(),
                 std::vector<std::string>());
       run.Play(EventsOf(PlanOf(run.world, Of(TargetKind::kHost, host, 1))));
     }
-    const auto back = Brought(run.world);
+    const auto back = EarnedByOwner(run.world);
     EXPECT_EQ(back.size(), had.size());
     for (const auto& [owner, sum] : back)
       EXPECT_EQ(sum, had.at(owner)) << "back: result " << std::get<0>(owner) << " host " << std::get<1>(owner)
@@ -553,9 +555,9 @@ TEST_P(CorrectionSeeds, PricedAnewItIsWhatItWouldHaveBeenFromTheStart) {
   }
 }
 
-// ---- Small worlds -------------------------------------------------------------------------------------------------------
+// ---- Small projects --------------------------------------------------------------------------------------------
 
-TEST(Reversal, TheTeamThatHadTheCreditLosesItAndTheCountsFall) {
+TEST(Reversal, TheTeamThatHadTheCreditLosesItAndCountsDecrease) {
   Project project;
   project.Done(kStart + 2 * kDay, 1, 1, 1);
   project.Done(kStart + 3 * kDay, 2, 1, 2);
@@ -574,8 +576,9 @@ TEST(Reversal, TheTeamThatHadTheCreditLosesItAndTheCountsFall) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(Reversal, RecentAverageLosesWhatIsStillInIt) {
-  // One with a result before, so that no average begins with what is taken back; the other never has it.
+TEST(Reversal, TheRecentAverageLosesTheRemainingPart) {
+  // Both projects have an earlier result, so that no average starts with the reversed credit; the second project
+  // never has it.
   Project with;
   Project without;
   for (Project* one : {&with, &without}) one->Done(kStart + kDay, 1, 1, 1);
@@ -590,7 +593,7 @@ TEST(Reversal, RecentAverageLosesWhatIsStillInIt) {
   EXPECT_NEAR(with.Recent(1), paid - expected, 1e-12);
 }
 
-TEST(Repricing, TheVersionThatIsAskedForPricesWhatTheLedgerRecorded) {
+TEST(Repricing, TheRequestedVersionPricesTheRecordedInputs) {
   Project project("benchmark", 1);
   project.Done(kStart + 2 * kDay, 1, 1, 1, 2);
   project.Done(kStart + 2 * kDay, 2, 2, 1, 2);
@@ -603,11 +606,11 @@ TEST(Repricing, TheVersionThatIsAskedForPricesWhatTheLedgerRecorded) {
   EXPECT_NEAR(static_cast<double>(has.micro), 3 * static_cast<double>(had.micro), 1.5);
   EXPECT_EQ(has.grants, 1u);
   EXPECT_LT(plan.corrections[0].recent_off, 0);
-  // Nothing is left to do; back to the first version it comes to what it was.
+  // Nothing is left to correct; repricing back to the first version restores the amounts.
   EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kWorkunit, 1, 2)).corrections.empty());
   project.Do(Of(TargetKind::kWorkunit, 1, 1));
   EXPECT_TRUE(project.Account(OracleAccountKind::kUser, 2).micro == had.micro);
-  // And what was taken back is not priced any more.
+  // A reversed result is no longer repriced.
   project.Do(Of(TargetKind::kResult, 2));
   const CorrectionPlan after = PlanOf(project.run.world, Of(TargetKind::kWorkunit, 1, 2));
   EXPECT_EQ(after.corrections.size(), 1u);
@@ -616,21 +619,21 @@ TEST(Repricing, TheVersionThatIsAskedForPricesWhatTheLedgerRecorded) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(Repricing, WhatAJobIsWorthLessGoesFromEachTeamNoFurtherThanItHadOfIt) {
+TEST(Repricing, NoTeamLosesMoreThanItHadOfTheJob) {
   Project project;
   const auto version = [&](std::uint32_t number, double multiplier) {
     wire::ConstantChanges constants;
     constants.multiplier = multiplier;
-    project.Say(kStart + number,
-                wire::AppChange{.app = AppId(1),
-                                .policy = "benchmark",
-                                .policy_version = number,
-                                .constants = constants,
-                                .trickles = {{.variety = "model",
-                                              .kind = "steps",
-                                              .measure = "steps",
-                                              .phases = {{.last_step = 1000, .credit_per_step = 1}}}},
-                                .trickle_settlement = "settle"});
+    project.Send(kStart + number,
+                 wire::AppChange{.app = AppId(1),
+                                 .policy = "benchmark",
+                                 .policy_version = number,
+                                 .constants = constants,
+                                 .trickles = {{.variety = "model",
+                                               .kind = "steps",
+                                               .measure = "steps",
+                                               .phases = {{.last_step = 1000, .credit_per_step = 1}}}},
+                                 .trickle_settlement = "settle"});
   };
   version(2, 100);
   version(3, 1);
@@ -643,9 +646,9 @@ TEST(Repricing, WhatAJobIsWorthLessGoesFromEachTeamNoFurtherThanItHadOfIt) {
   dispatch.facts.received_time = 0;
   dispatch.fpops_est = 1e15;
   dispatch.fpops_bound = 1e20;
-  project.Say(kStart + 3 * kDay, dispatch);
-  project.Say(kStart + 3.5 * kDay,
-              wire::Trickle{.result = ResultId(1), .host = HostId(1), .variety = "model", .steps = 20});
+  project.Send(kStart + 3 * kDay, dispatch);
+  project.Send(kStart + 3.5 * kDay,
+               wire::Trickle{.result = ResultId(1), .host = HostId(1), .variety = "model", .steps = 20});
   project.Join(kStart + 3.6 * kDay, 1, 99);
   project.Done(kStart + 4 * kDay, 1, 1, 1);
   ASSERT_EQ(project.Account(OracleAccountKind::kTeam, 11).micro, 20'000'000);
@@ -662,14 +665,14 @@ TEST(Repricing, WhatAJobIsWorthLessGoesFromEachTeamNoFurtherThanItHadOfIt) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(Repricing, WhatTricklesBehindTheDecisionBroughtIsKept) {
+TEST(Repricing, PaymentsOfLateTricklesAreKept) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "benchmark");
   project.Sent(kStart + kDay, 1, 1);
   project.Done(kStart + 2 * kDay, 1, 1, 1);
   const auto granted = project.Account(OracleAccountKind::kUser, 1).micro;
   ASSERT_LT(granted, 15'000'000);
-  project.Heard(kStart + 1.5 * kDay, 1, 1, 20);
+  project.SendTrickle(kStart + 1.5 * kDay, 1, 1, 20);
   ASSERT_EQ(project.Account(OracleAccountKind::kUser, 1).micro, 20'000'000);
   const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, 1, 2));
   EXPECT_TRUE(plan.corrections.empty());
@@ -679,17 +682,17 @@ TEST(Repricing, WhatTricklesBehindTheDecisionBroughtIsKept) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-// Result 1 trickles alone have paid, result 2 ended with less than its trickles were paid, result 3 with more.
-TEST(Repricing, WhatTricklesPaidIsPricedAnew) {
+// Result 1 was paid by trickles only, result 2 was worth less than its trickle payments, result 3 more.
+TEST(Repricing, TricklePaymentsAreRepriced) {
   for (const std::string settlement : {"keep", "settle", "cap"}) {
     Project project;
     project.PayForSteps(kStart + 1, 2, 1, "benchmark", settlement);
     for (const std::uint64_t result : {1, 2, 3}) {
       project.Sent(kStart + kDay, result, result);
       for (const double steps : {2, 1, 10})
-        if (result != 3) project.Heard(kStart + 1.5 * kDay, result, result, 2 * steps);
+        if (result != 3) project.SendTrickle(kStart + 1.5 * kDay, result, result, 2 * steps);
     }
-    project.Heard(kStart + 1.5 * kDay, 3, 3, 1);
+    project.SendTrickle(kStart + 1.5 * kDay, 3, 3, 1);
     project.Failed(kStart + 2 * kDay, 1, 1);
     for (const std::uint64_t result : {2, 3}) project.Done(kStart + 2 * kDay, result, result, result);
     std::map<std::uint64_t, credit::MicroTotal> had;
@@ -719,14 +722,14 @@ TEST(Repricing, WhatTricklesPaidIsPricedAnew) {
   }
 }
 
-// What a job is worth is spread over the teams that had it, and comes back to those that lost it.
-TEST(Repricing, ByTheVersionOfThenEachTeamHasWhatItHad) {
+// The worth of a job is spread over the teams that had it, and returns to those that lost it.
+TEST(Repricing, RepricingByTheOldVersionRestoresEachTeamsCredit) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "benchmark");
   project.Sent(kStart + kDay, 1, 1);
-  project.Heard(kStart + 1.5 * kDay, 1, 1, 10);
+  project.SendTrickle(kStart + 1.5 * kDay, 1, 1, 10);
   project.Join(kStart + 1.6 * kDay, 1, 99);
-  project.Heard(kStart + 1.7 * kDay, 1, 1, 20);
+  project.SendTrickle(kStart + 1.7 * kDay, 1, 1, 20);
   project.Failed(kStart + 2 * kDay, 1, 1);
   project.PayForSteps(kStart + 3 * kDay, 3, 0.25, "benchmark");
   project.PayForSteps(kStart + 3 * kDay, 4, 3, "benchmark");
@@ -744,48 +747,49 @@ TEST(Repricing, ByTheVersionOfThenEachTeamHasWhatItHad) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(Repricing, TricklesBehindTheDecisionArePricedWithThoseBefore) {
+TEST(Repricing, LateTricklesArePricedWithTheEarlierOnes) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "benchmark");
   project.Sent(kStart + kDay, 1, 1);
-  project.Heard(kStart + 1.4 * kDay, 1, 1, 1);
+  project.SendTrickle(kStart + 1.4 * kDay, 1, 1, 1);
   project.Done(kStart + 2 * kDay, 1, 1, 1);
   const auto granted = project.Micro(OracleAccountKind::kUser, 1);
-  project.Heard(kStart + 1.5 * kDay, 1, 1, 20);
+  project.SendTrickle(kStart + 1.5 * kDay, 1, 1, 20);
   ASSERT_EQ(project.Micro(OracleAccountKind::kUser, 1), 20'000'000);
   project.PayForSteps(kStart + 3 * kDay, 3, 2, "benchmark");
   project.PayForSteps(kStart + 3 * kDay, 4, 0.01, "benchmark");
-  const auto anew = [&](std::uint32_t version) {
+  const auto reprice = [&](std::uint32_t version) {
     project.Do(Of(TargetKind::kResult, 1, version));
     EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kResult, 1, version)).corrections.empty());
     return project.Micro(OracleAccountKind::kUser, 1);
   };
-  EXPECT_EQ(anew(3), 40'000'000);
-  EXPECT_EQ(anew(4), granted);
-  // One more between the look and what was decided upon it: at the price that its dispatch froze.
+  EXPECT_EQ(reprice(3), 40'000'000);
+  EXPECT_EQ(reprice(4), granted);
+  // Another trickle between the plan and its execution, at the price frozen by its dispatch.
   const Events decided = EventsOf(PlanOf(project.run.world, Of(TargetKind::kResult, 1, 3)));
-  project.Heard(kStart + 1.8 * kDay, 1, 1, 30);
+  project.SendTrickle(kStart + 1.8 * kDay, 1, 1, 30);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), granted + 10'000'000);
   project.run.Play(decided);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 50'000'000);
   EXPECT_EQ(project.Wrong(1), std::vector<std::string>());
-  EXPECT_EQ(anew(3), 60'000'000);
-  EXPECT_EQ(anew(2), 30'000'000);
+  EXPECT_EQ(reprice(3), 60'000'000);
+  EXPECT_EQ(reprice(2), 30'000'000);
   EXPECT_EQ(project.Wrong(1), std::vector<std::string>());
   ExpectLikeTheOracle(project.run.events);
 }
 
-// Behind the decision; its host has changed its owner meanwhile: then nobody can be told to have it, and the result is named.
-TEST(Repricing, ATrickleThatTheGrantCoveredIsWorthWhatIsMoreByTheVersion) {
+// A trickle after the decision. If its host has changed its owner meanwhile, its credit cannot be assigned, and the
+// plan names the result.
+TEST(Repricing, ATrickleCoveredByTheGrantGetsTheDifferenceByVersion) {
   for (const bool moved : {false, true}) {
     Project project;
     project.PayForSteps(kStart + 1, 2, 1, "assigned");
     project.Sent(kStart + kDay, 1, 1);
     project.Worth(kStart + 2 * kDay, 1, 1, 50);
     if (moved)
-      project.Say(kStart + 2.1 * kDay,
-                  wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 4});
-    project.Heard(kStart + 1.5 * kDay, 1, 1, 40);
+      project.Send(kStart + 2.1 * kDay,
+                   wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 4});
+    project.SendTrickle(kStart + 1.5 * kDay, 1, 1, 40);
     EXPECT_TRUE(project.Micro(OracleAccountKind::kUser, 1) == 50'000'000);
     project.PayForSteps(kStart + 3 * kDay, 3, 2, "assigned");
     const CorrectionPlan plan = project.Do(Of(TargetKind::kResult, 1, 3));
@@ -797,24 +801,24 @@ TEST(Repricing, ATrickleThatTheGrantCoveredIsWorthWhatIsMoreByTheVersion) {
   }
 }
 
-TEST(Repricing, WhatTheLedgerDoesNotTellOfTricklesLeavesTheResultAndIsSaid) {
+TEST(Repricing, AResultWithUnknownTrickleInputsStaysAndIsReported) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "benchmark");
   for (const std::uint64_t result : {1, 2, 3}) {
     project.Sent(kStart + kDay, result, 1);
-    project.Heard(kStart + 1.5 * kDay, result, 1, 10);
+    project.SendTrickle(kStart + 1.5 * kDay, result, 1, 10);
   }
-  project.Say(kStart + 1.6 * kDay,
-              wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 4});
-  project.Heard(kStart + 1.7 * kDay, 1, 1, 20);
+  project.Send(kStart + 1.6 * kDay,
+               wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 4});
+  project.SendTrickle(kStart + 1.7 * kDay, 1, 1, 20);
   for (const std::uint64_t result : {1, 2}) project.Failed(kStart + 2 * kDay, result, 1);
   project.PayForSteps(kStart + 3 * kDay, 3, 2, "benchmark");
   project.PayForSteps(kStart + 3 * kDay, 4, 1, "benchmark", "keep", "another");
-  project.Say(kStart + 3 * kDay,
-              wire::AppChange{.app = AppId(1),
-                              .policy = "benchmark",
-                              .policy_version = 5,
-                              .trickles = {{.variety = "model", .kind = "day", .credit_per_day = 1}}});
+  project.Send(kStart + 3 * kDay,
+               wire::AppChange{.app = AppId(1),
+                               .policy = "benchmark",
+                               .policy_version = 5,
+                               .trickles = {{.variety = "model", .kind = "day", .credit_per_day = 1}}});
   const auto why = [&](std::uint64_t result, std::uint32_t version) {
     const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, result, version));
     EXPECT_TRUE(plan.corrections.empty() || plan.problems.empty());
@@ -831,8 +835,8 @@ TEST(Repricing, WhatTheLedgerDoesNotTellOfTricklesLeavesTheResultAndIsSaid) {
   EXPECT_EQ(why(2, 3), "the trickle payments were reversed");
 }
 
-// Three owners, of 10, 15 and 20 steps, and the last one has the rest of the grant.
-TEST(Repricing, WhatSeveralOwnersWerePaidIsPricedAnewBySpans) {
+// Three owners, of 10, 15 and 20 steps; the last one has the rest of the grant.
+TEST(Repricing, PaymentsOfSeveralOwnersAreRepricedBySpans) {
   for (const std::string settlement : {"keep", "settle"}) {
     Project project;
     project.PayForSteps(kStart + 1, 2, 1, "assigned", settlement);
@@ -840,9 +844,9 @@ TEST(Repricing, WhatSeveralOwnersWerePaidIsPricedAnewBySpans) {
     double steps = 0;
     for (const std::uint64_t user : {1, 2, 3}) {
       const double time = kStart + (1 + 0.1 * static_cast<double>(user)) * kDay;
-      project.Say(time,
-                  wire::HostMember{.host = HostId(1), .user = UserId(user), .whetstone = 2e9, .cpus = 4});
-      project.Heard(time, 1, 1, steps += 5.0 + 5.0 * static_cast<double>(user));
+      project.Send(time,
+                   wire::HostMember{.host = HostId(1), .user = UserId(user), .whetstone = 2e9, .cpus = 4});
+      project.SendTrickle(time, 1, 1, steps += 5.0 + 5.0 * static_cast<double>(user));
     }
     project.Worth(kStart + 2 * kDay, 1, 1, 60);
     const auto has = [&] {
@@ -871,30 +875,30 @@ TEST(Repricing, WhatSeveralOwnersWerePaidIsPricedAnewBySpans) {
   }
 }
 
-// Steps 10 to 20 brought nothing: who had them the ledger does not tell where two owners were paid.
-TEST(Repricing, AStepThatBroughtNothingBetweenTwoOwnersIsNobodys) {
+// Steps 10 to 20 earned nothing: with two paid owners the ledger does not record the owner of each step.
+TEST(Repricing, AnUnpaidStepBetweenTwoOwnersBelongsToNeither) {
   for (const bool changes : {false, true}) {
     Project project;
     const auto pay = [&](double time, std::uint32_t version, double between) {
-      project.Say(time,
-                  wire::AppChange{.app = AppId(1),
-                                  .policy = "assigned",
-                                  .policy_version = version,
-                                  .trickles = {{.variety = "model",
-                                                .kind = "steps",
-                                                .measure = "steps",
-                                                .phases = {{.last_step = 10, .credit_per_step = 1},
-                                                           {.last_step = 20, .credit_per_step = between},
-                                                           {.last_step = 1000, .credit_per_step = 1}}}}});
+      project.Send(time,
+                   wire::AppChange{.app = AppId(1),
+                                   .policy = "assigned",
+                                   .policy_version = version,
+                                   .trickles = {{.variety = "model",
+                                                 .kind = "steps",
+                                                 .measure = "steps",
+                                                 .phases = {{.last_step = 10, .credit_per_step = 1},
+                                                            {.last_step = 20, .credit_per_step = between},
+                                                            {.last_step = 1000, .credit_per_step = 1}}}}});
     };
     pay(kStart + 1, 2, 0);
     project.Sent(kStart + kDay, 1, 1);
-    project.Heard(kStart + 1.1 * kDay, 1, 1, 10);
-    project.Heard(kStart + 1.2 * kDay, 1, 1, 15);
+    project.SendTrickle(kStart + 1.1 * kDay, 1, 1, 10);
+    project.SendTrickle(kStart + 1.2 * kDay, 1, 1, 15);
     if (changes)
-      project.Say(kStart + 1.3 * kDay,
-                  wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 4});
-    project.Heard(kStart + 1.4 * kDay, 1, 1, 30);
+      project.Send(kStart + 1.3 * kDay,
+                   wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 4});
+    project.SendTrickle(kStart + 1.4 * kDay, 1, 1, 30);
     project.Failed(kStart + 2 * kDay, 1, 1);
     pay(kStart + 3 * kDay, 3, 1);
     const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, 1, 3));
@@ -908,11 +912,11 @@ TEST(Repricing, AStepThatBroughtNothingBetweenTwoOwnersIsNobodys) {
   }
 }
 
-TEST(Repricing, OneThatIsNotThePriceOfItsVersionIsFound) {
+TEST(Repricing, AWrongPriceForTheVersionIsFound) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "benchmark");
   project.Sent(kStart + kDay, 1, 1);
-  project.Heard(kStart + 1.5 * kDay, 1, 1, 20);
+  project.SendTrickle(kStart + 1.5 * kDay, 1, 1, 20);
   project.Failed(kStart + 2 * kDay, 1, 1);
   project.PayForSteps(kStart + 3 * kDay, 3, 2, "benchmark");
   project.PayForSteps(kStart + 3 * kDay, 4, 2, "benchmark", "keep", "another");
@@ -949,7 +953,7 @@ TEST(Repricing, OneThatIsNotThePriceOfItsVersionIsFound) {
   EXPECT_EQ(project.Wrong(1).size(), 3u);
 }
 
-TEST(Repricing, AVersionThatLooksAtOtherThingsChangesNothingAndSaysWhy) {
+TEST(Repricing, AVersionWithOtherInputsChangesNothingAndIsReported) {
   Project project("benchmark", 1);
   project.Done(kStart + 2 * kDay, 1, 1, 1);
   project.App(kStart + 3 * kDay, "creditnew", 1, 2);
@@ -964,7 +968,7 @@ TEST(Repricing, AVersionThatLooksAtOtherThingsChangesNothingAndSaysWhy) {
   EXPECT_EQ(nothing.status().code(), StatusCode::kNotFound);
 }
 
-TEST(Correction, TwoThatWereDecidedUponTheSameCreditTakeItOnce) {
+TEST(Correction, TwoPlannedFromTheSameCreditReverseItOnce) {
   Project project;
   project.Done(kStart + 2 * kDay, 1, 1, 1);
   const Events reversal = EventsOf(PlanOf(project.run.world, Of(TargetKind::kResult, 1)));
@@ -979,9 +983,9 @@ TEST(Correction, TwoThatWereDecidedUponTheSameCreditTakeItOnce) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(Correction, OfAUserWhomNobodyHasNamedIsRefusedAndCanBeAskedForAgain) {
+TEST(Correction, OfAnUnknownUserIsRefusedAndCanBeRepeated) {
   Project project;
-  project.Say(kStart, wire::HostMember{.host = HostId(4), .user = UserId(4), .whetstone = 2e9, .cpus = 4});
+  project.Send(kStart, wire::HostMember{.host = HostId(4), .user = UserId(4), .whetstone = 2e9, .cpus = 4});
   project.Done(kStart + 2 * kDay, 1, 4, 1);
   project.Do(Of(TargetKind::kResult, 1));
   EXPECT_EQ(project.run.world.outcome().refusals["UNKNOWN_USER"], 1u);
@@ -994,11 +998,11 @@ TEST(Correction, OfAUserWhomNobodyHasNamedIsRefusedAndCanBeAskedForAgain) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-// Whose account is gone loses it unseen, as it gets what is granted meanwhile.
-TEST(Correction, OfADeletedUserAllThatHadItLoseIt) {
+// A deleted user's account loses the credit invisibly, as it receives credit granted meanwhile.
+TEST(Correction, OfADeletedUserReducesUserHostAndTeam) {
   Project project;
   project.Done(kStart + 2 * kDay, 1, 1, 1);
-  project.Say(kStart + 3 * kDay, wire::UserMember{.user = UserId(1), .team = TeamId(11), .deleted = true});
+  project.Send(kStart + 3 * kDay, wire::UserMember{.user = UserId(1), .team = TeamId(11), .deleted = true});
   project.Do(Of(TargetKind::kResult, 1));
   EXPECT_TRUE(project.Account(OracleAccountKind::kUser, 1).micro == 0);
   EXPECT_TRUE(project.Account(OracleAccountKind::kHost, 1).micro == 0);
@@ -1006,10 +1010,10 @@ TEST(Correction, OfADeletedUserAllThatHadItLoseIt) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-// A host that nobody owns has its credit alone.
-TEST(Correction, OfAHostOfNobodyTakesFromItAlone) {
+// Without an owner only the host has the credit.
+TEST(Correction, OfAHostWithoutOwnerReducesOnlyTheHost) {
   Project project;
-  project.Say(kStart, wire::HostMember{.host = HostId(9), .whetstone = 2e9, .cpus = 4});
+  project.Send(kStart, wire::HostMember{.host = HostId(9), .whetstone = 2e9, .cpus = 4});
   project.Done(kStart + 2 * kDay, 1, 9, 1);
   EXPECT_FALSE(project.Account(OracleAccountKind::kHost, 9).micro == 0);
   project.Do(Of(TargetKind::kHost, 9));
@@ -1017,13 +1021,13 @@ TEST(Correction, OfAHostOfNobodyTakesFromItAlone) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-// ---- Jobs that trickles pay ----------------------------------------------------------------------------------------------
+// ---- Jobs paid by trickles -------------------------------------------------------------------------------------
 
-TEST(Reversal, OfAnAppVersionTakesWhatTricklesAlonePaid) {
+TEST(Reversal, OfAnAppVersionReversesTrickleOnlyPayments) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "benchmark");
   project.Sent(kStart + kDay, 1, 1);
-  project.Heard(kStart + 1.5 * kDay, 1, 1, 20);
+  project.SendTrickle(kStart + 1.5 * kDay, 1, 1, 20);
   project.Failed(kStart + 2 * kDay, 1, 1);
   project.Done(kStart + 2 * kDay, 2, 2, 2);
   ASSERT_EQ(project.Account(OracleAccountKind::kUser, 1).micro, 20'000'000);
@@ -1033,13 +1037,13 @@ TEST(Reversal, OfAnAppVersionTakesWhatTricklesAlonePaid) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-// ---- Jobs that still run -------------------------------------------------------------------------------------------------
+// ---- Running jobs ----------------------------------------------------------------------------------------------
 
-// 20 of 30 steps were taken back. The job is worth all its steps in the end, less than them, and nothing.
-TEST(JobReversal, WhatWasTakenBackNeitherComesBackNorIsTakenTwice) {
+// 20 of 30 steps were reversed. In the end the job is worth all its steps, fewer, or nothing.
+TEST(JobReversal, AReversedPaymentIsNeitherRestoredNorReversedTwice) {
   struct Case {
     std::string settlement;
-    double worth;  // below 0: it failed
+    double worth;  // below 0: the job failed
     std::int64_t has;
   };
   for (const Case& one : std::vector<Case>{{"keep", 100, 80'000'000},
@@ -1055,7 +1059,7 @@ TEST(JobReversal, WhatWasTakenBackNeitherComesBackNorIsTakenTwice) {
     Project project;
     project.PayForSteps(kStart + 1, 2, 1, "assigned", one.settlement);
     project.Sent(kStart + kDay, 1, 1);
-    project.Heard(kStart + 1.2 * kDay, 1, 1, 20);
+    project.SendTrickle(kStart + 1.2 * kDay, 1, 1, 20);
     EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).provisional, 20'000'000) << name;
     const CorrectionPlan plan = project.Do(Of(TargetKind::kHost, 1));
     ASSERT_EQ(plan.corrections.size(), 1u) << name;
@@ -1068,9 +1072,9 @@ TEST(JobReversal, WhatWasTakenBackNeitherComesBackNorIsTakenTwice) {
       EXPECT_EQ(has.shown, 0) << name;
     }
     EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kHost, 1)).corrections.empty()) << name;
-    project.Heard(kStart + 1.3 * kDay, 1, 1, 20);
+    project.SendTrickle(kStart + 1.3 * kDay, 1, 1, 20);
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0) << name;
-    project.Heard(kStart + 1.5 * kDay, 1, 1, 30);
+    project.SendTrickle(kStart + 1.5 * kDay, 1, 1, 30);
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 10'000'000) << name;
     EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).provisional, 10'000'000) << name;
     if (one.worth < 0)
@@ -1083,10 +1087,10 @@ TEST(JobReversal, WhatWasTakenBackNeitherComesBackNorIsTakenTwice) {
     EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 11), one.has) << name;
     EXPECT_EQ(has.shown, one.settlement == "cap" ? 10'000'000 : one.has) << name;
     EXPECT_EQ(project.Wrong(1), std::vector<std::string>()) << name;
-    const CorrectionPlan anew = PlanOf(project.run.world, Of(TargetKind::kResult, 1, 2));
-    EXPECT_TRUE(anew.problems.empty()) << name;
-    EXPECT_TRUE(anew.corrections.empty()) << name;
-    // Now it has ended: what it has left goes, too.
+    const CorrectionPlan repricing = PlanOf(project.run.world, Of(TargetKind::kResult, 1, 2));
+    EXPECT_TRUE(repricing.problems.empty()) << name;
+    EXPECT_TRUE(repricing.corrections.empty()) << name;
+    // The job has ended: a reversal takes its remaining credit, too.
     project.Do(Of(TargetKind::kHost, 1));
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0) << name;
     EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).grants, 0u) << name;
@@ -1096,13 +1100,13 @@ TEST(JobReversal, WhatWasTakenBackNeitherComesBackNorIsTakenTwice) {
   }
 }
 
-TEST(JobReversal, TakesAgainWhatTheJobHasEarnedSince) {
+TEST(JobReversal, ReversesLaterPaymentsAgain) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "assigned");
   project.Sent(kStart + kDay, 1, 1);
   std::set<std::uint64_t> ids;
   for (int i = 1; i <= 4; ++i) {
-    project.Heard(kStart + (1 + 0.1 * i) * kDay, 1, 1, 20.0 * i);
+    project.SendTrickle(kStart + (1 + 0.1 * i) * kDay, 1, 1, 20.0 * i);
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 20'000'000);
     for (const PlannedCorrection& one : project.Do(Of(TargetKind::kWorkunit, 1)).corrections)
       ids.insert(one.event.head.id);
@@ -1116,18 +1120,18 @@ TEST(JobReversal, TakesAgainWhatTheJobHasEarnedSince) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-// What came between the look and the correction stays, and the next look finds it. Of two that were decided upon what was there at
-// different times the later sum counts, whichever comes first.
-TEST(JobReversal, InWhateverOrderTheSumsComeTheHighestCounts) {
+// Payments between the plan and the correction stay, and the next plan finds them. Of two corrections planned at
+// different times the higher sum counts, whichever arrives first.
+TEST(JobReversal, TheHighestSumCountsInAnyOrder) {
   for (const bool turned : {false, true}) {
     Project project;
     project.PayForSteps(kStart + 1, 2, 1, "assigned");
     project.Sent(kStart + kDay, 1, 1);
-    project.Heard(kStart + 1.1 * kDay, 1, 1, 20);
+    project.SendTrickle(kStart + 1.1 * kDay, 1, 1, 20);
     const Events first = EventsOf(PlanOf(project.run.world, Of(TargetKind::kResult, 1)));
-    project.Heard(kStart + 1.2 * kDay, 1, 1, 30);
+    project.SendTrickle(kStart + 1.2 * kDay, 1, 1, 30);
     const Events second = EventsOf(PlanOf(project.run.world, Of(TargetKind::kResult, 1)));
-    project.Heard(kStart + 1.3 * kDay, 1, 1, 35);
+    project.SendTrickle(kStart + 1.3 * kDay, 1, 1, 35);
     for (const Events& one : turned ? std::vector{second, first} : std::vector{first, second})
       project.run.Play(one);
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 5'000'000);
@@ -1139,30 +1143,30 @@ TEST(JobReversal, InWhateverOrderTheSumsComeTheHighestCounts) {
   }
 }
 
-// The host and its owner's team change while the job runs: each loses what it had.
-TEST(JobReversal, EachOwnerAndTeamLosesWhatItWasPaid) {
+// The host and its owner's team change while the job runs: each loses its own payments.
+TEST(JobReversal, EachOwnerAndTeamLosesItsPayments) {
   for (const std::string settlement : {"keep", "settle"}) {
     Project project;
     project.PayForSteps(kStart + 1, 2, 1, "assigned", settlement);
     project.Sent(kStart + kDay, 1, 1);
-    project.Heard(kStart + 1.1 * kDay, 1, 1, 10);
+    project.SendTrickle(kStart + 1.1 * kDay, 1, 1, 10);
     project.Join(kStart + 1.2 * kDay, 1, 99);
-    project.Heard(kStart + 1.3 * kDay, 1, 1, 30);
-    project.Say(kStart + 1.4 * kDay,
-                wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 4});
-    project.Heard(kStart + 1.5 * kDay, 1, 1, 60);
+    project.SendTrickle(kStart + 1.3 * kDay, 1, 1, 30);
+    project.Send(kStart + 1.4 * kDay,
+                 wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 4});
+    project.SendTrickle(kStart + 1.5 * kDay, 1, 1, 60);
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::int64_t> loses;
     const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, 1));
     for (const PlannedCorrection& one : plan.corrections)
       loses[{one.entry.user.value, one.entry.team.value}] = one.entry.credit_micro;
     EXPECT_EQ(loses, (std::map<std::pair<std::uint64_t, std::uint64_t>, std::int64_t>{
                          {{1, 11}, 10'000'000}, {{1, 99}, 20'000'000}, {{2, 12}, 30'000'000}}));
-    // Of the first owner's alone, for now.
+    // Only the first owner's part for now.
     project.run.Play({EventsOf(plan)[0], EventsOf(plan)[1]});
     EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 11), 0);
     EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 99), 0);
     EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 12), 30'000'000);
-    // Worth 40: under `settle` the last 20 go, and they were the second owner's.
+    // Worth 40: under `settle` the last 20 are reversed, which were the second owner's.
     project.Worth(kStart + 2 * kDay, 1, 1, 40);
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 2), settlement == "keep" ? 30'000'000 : 10'000'000);
@@ -1171,22 +1175,22 @@ TEST(JobReversal, EachOwnerAndTeamLosesWhatItWasPaid) {
   }
 }
 
-// Who has no team has no postings, and both amounts are the same.
-TEST(JobReversal, WhatWasPaidWithATeamAndWithoutOneIsKeptApart) {
+// A user without a team has no team postings, and both amounts are equal.
+TEST(JobReversal, PaymentsWithAndWithoutATeamAreSeparate) {
   for (const bool joins : {false, true}) {
     Project project;
     project.PayForSteps(kStart + 1, 2, 1, "assigned");
     project.Sent(kStart + kDay, 1, 1);
     if (joins) project.Join(kStart + 1.05 * kDay, 1, 0);
-    project.Heard(kStart + 1.1 * kDay, 1, 1, 20);
+    project.SendTrickle(kStart + 1.1 * kDay, 1, 1, 20);
     project.Join(kStart + 1.2 * kDay, 1, joins ? 11 : 0);
-    project.Heard(kStart + 1.3 * kDay, 1, 1, 40);
+    project.SendTrickle(kStart + 1.3 * kDay, 1, 1, 40);
     EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1)).corrections.size(), 2u);
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
     EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 11), 0);
     EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kResult, 1)).corrections.empty());
     EXPECT_EQ(project.Wrong(1), std::vector<std::string>());
-    project.Heard(kStart + 1.4 * kDay, 1, 1, 45);
+    project.SendTrickle(kStart + 1.4 * kDay, 1, 1, 45);
     EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1)).corrections.size(), 1u);
     project.Worth(kStart + 2 * kDay, 1, 1, 50);
     project.Do(Of(TargetKind::kResult, 1));
@@ -1197,17 +1201,17 @@ TEST(JobReversal, WhatWasPaidWithATeamAndWithoutOneIsKeptApart) {
   }
 }
 
-// Under `keep` a trickle may come behind the decision: what was taken back counts as paid.
-TEST(JobReversal, ALateTrickleDoesNotBringItBack) {
+// Under `keep` a trickle may arrive after the decision: the reversed part counts as paid.
+TEST(JobReversal, ALateTrickleDoesNotRestoreThePayment) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "assigned");
   project.Sent(kStart + kDay, 1, 1);
-  project.Heard(kStart + 1.1 * kDay, 1, 1, 20);
+  project.SendTrickle(kStart + 1.1 * kDay, 1, 1, 20);
   project.Do(Of(TargetKind::kResult, 1));
   project.Worth(kStart + 2 * kDay, 1, 1, 5);
-  project.Heard(kStart + 1.2 * kDay, 1, 1, 20);
+  project.SendTrickle(kStart + 1.2 * kDay, 1, 1, 20);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
-  project.Heard(kStart + 1.2 * kDay, 1, 1, 23);
+  project.SendTrickle(kStart + 1.2 * kDay, 1, 1, 23);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 3'000'000);
   project.Do(Of(TargetKind::kResult, 1));
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
@@ -1215,18 +1219,18 @@ TEST(JobReversal, ALateTrickleDoesNotBringItBack) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(JobReversal, OfAUserWhomNobodyHasNamedYetWaitsWithWhatItWasPaid) {
+TEST(JobReversal, OfAnUnknownUserWaitsWithItsPayments) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "assigned");
-  project.Say(kStart + 2,
-              wire::HostMember{.host = HostId(4), .user = UserId(4), .whetstone = 2e9, .cpus = 4});
+  project.Send(kStart + 2,
+               wire::HostMember{.host = HostId(4), .user = UserId(4), .whetstone = 2e9, .cpus = 4});
   project.Sent(kStart + kDay, 1, 4);
-  project.Heard(kStart + 1.1 * kDay, 1, 4, 20);
+  project.SendTrickle(kStart + 1.1 * kDay, 1, 4, 20);
   EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1)).corrections.size(), 1u);
   project.Join(kStart + 1.2 * kDay, 4, 14);
   for (const auto kind : {OracleAccountKind::kUser, OracleAccountKind::kHost, OracleAccountKind::kTeam})
     EXPECT_EQ(project.Micro(kind, kind == OracleAccountKind::kTeam ? 14 : 4), 0);
-  project.Heard(kStart + 1.3 * kDay, 1, 4, 25);
+  project.SendTrickle(kStart + 1.3 * kDay, 1, 4, 25);
   EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 14), 5'000'000);
   project.Do(Of(TargetKind::kResult, 1));
   EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 14), 0);
@@ -1234,55 +1238,55 @@ TEST(JobReversal, OfAUserWhomNobodyHasNamedYetWaitsWithWhatItWasPaid) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(JobReversal, OfAJobThatWasDecidedMeanwhileOrRestsOnWhatNeverWasIsRefused) {
+TEST(JobReversal, OfADecidedJobOrAWrongBasisIsRefused) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "assigned");
   for (const std::uint64_t result : {1, 2}) {
     project.Sent(kStart + kDay, result, result);
-    project.Heard(kStart + 1.1 * kDay, result, result, 20);
+    project.SendTrickle(kStart + 1.1 * kDay, result, result, 20);
   }
   const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, 1));
   ASSERT_EQ(plan.corrections.size(), 1u);
-  const auto said = [&](auto change) {
+  const auto refusal_of = [&](auto change) {
     auto refusals = project.run.world.outcome().refusals;
     wire::JobReversal reversal = std::get<wire::JobReversal>(plan.corrections[0].event.body);
     change(reversal);
-    project.Say(kStart + 1.2 * kDay, reversal);
+    project.Send(kStart + 1.2 * kDay, reversal);
     for (const auto& [reason, count] : project.run.world.outcome().refusals)
       if (count != refusals[reason]) return reason;
-    return std::string("taken");
+    return std::string("accepted");
   };
-  EXPECT_EQ(said([](wire::JobReversal& r) { r.paid_micro += 1; }), "OUT_OF_RANGE");
-  EXPECT_EQ(said([](wire::JobReversal& r) { r.entry->user = UserId(2); }), "OUT_OF_RANGE");
-  EXPECT_EQ(said([](wire::JobReversal& r) { r.result = ResultId(4711); }), "UNKNOWN_RESULT");
-  EXPECT_EQ(said([](wire::JobReversal& r) { r.entry->host = HostId(2); }), "OUT_OF_RANGE");
-  EXPECT_EQ(said([](wire::JobReversal& r) { r.paid_micro = -1; }), "NEGATIVE");
+  EXPECT_EQ(refusal_of([](wire::JobReversal& r) { r.paid_micro += 1; }), "OUT_OF_RANGE");
+  EXPECT_EQ(refusal_of([](wire::JobReversal& r) { r.entry->user = UserId(2); }), "OUT_OF_RANGE");
+  EXPECT_EQ(refusal_of([](wire::JobReversal& r) { r.result = ResultId(4711); }), "UNKNOWN_RESULT");
+  EXPECT_EQ(refusal_of([](wire::JobReversal& r) { r.entry->host = HostId(2); }), "OUT_OF_RANGE");
+  EXPECT_EQ(refusal_of([](wire::JobReversal& r) { r.paid_micro = -1; }), "NEGATIVE");
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 20'000'000);
   project.Worth(kStart + 2 * kDay, 1, 1, 50);
   project.run.Play(EventsOf(plan));
   EXPECT_EQ(project.run.world.outcome().refusals["ALREADY_DECIDED"], 1u);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 50'000'000);
-  // As its refusal says: run again.
+  // The refusal says: run again.
   project.Do(Of(TargetKind::kResult, 1));
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
-  // A team that never had it: the audit finds that.
+  // A team that never had the credit: only the audit finds that.
   wire::JobReversal wrong = std::get<wire::JobReversal>(
       PlanOf(project.run.world, Of(TargetKind::kResult, 2)).corrections[0].event.body);
   wrong.entry->team = TeamId(4711);
-  project.Say(kStart + 3 * kDay, wrong);
+  project.Send(kStart + 3 * kDay, wrong);
   EXPECT_THAT(project.Wrong(2),
               ::testing::ElementsAre(::testing::HasSubstr(
                   "reverses up to 20000000 micro-credits of trickle payments, but the ledger had 0")));
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(JobReversal, TheAveragesLoseWhatIsLeftOfEachTrickle) {
+TEST(JobReversal, TheAveragesLoseTheRemainingPartOfEachTrickle) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "assigned");
-  project.Worth(kStart + 1.5 * kDay, 9, 1, 10);  // so that no average begins with what is taken back
+  project.Worth(kStart + 1.5 * kDay, 9, 1, 10);  // so that no average starts with the reversed credit
   project.Sent(kStart + kDay, 1, 1);
-  project.Heard(kStart + 2 * kDay, 1, 1, 20);
-  project.Heard(kStart + 9 * kDay, 1, 1, 60);
+  project.SendTrickle(kStart + 2 * kDay, 1, 1, 20);
+  project.SendTrickle(kStart + 9 * kDay, 1, 1, 60);
   const double paid = project.Recent(1);
   const CorrectionPlan plan = project.Do(Of(TargetKind::kResult, 1));
   ASSERT_EQ(plan.corrections.size(), 1u);
@@ -1291,20 +1295,20 @@ TEST(JobReversal, TheAveragesLoseWhatIsLeftOfEachTrickle) {
   EXPECT_NEAR(project.Recent(1), paid - expected, 1e-9);
 }
 
-// ACCOUNTS knows not of which results still run: what was written by hand for it the audit finds.
-TEST(Correction, OfAJobThatRunsIsFound) {
+// ACCOUNTS does not know which results still run; the audit finds a hand-written correction of one.
+TEST(Correction, OfARunningJobIsFound) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "benchmark");
   project.Sent(kStart + kDay, 1, 1);
-  project.Heard(kStart + 1.5 * kDay, 1, 1, 20);
-  project.Say(kStart + 1.6 * kDay, wire::Reversal{.result = ResultId(1),
-                                                  .reason = "by hand",
-                                                  .entry = wire::LedgerEntry{.user = UserId(1),
-                                                                             .host = HostId(1),
-                                                                             .team = TeamId(11),
-                                                                             .workunit = WorkunitId(1),
-                                                                             .app = AppId(1),
-                                                                             .credit_micro = 20'000'000}});
+  project.SendTrickle(kStart + 1.5 * kDay, 1, 1, 20);
+  project.Send(kStart + 1.6 * kDay, wire::Reversal{.result = ResultId(1),
+                                                   .reason = "by hand",
+                                                   .entry = wire::LedgerEntry{.user = UserId(1),
+                                                                              .host = HostId(1),
+                                                                              .team = TeamId(11),
+                                                                              .workunit = WorkunitId(1),
+                                                                              .app = AppId(1),
+                                                                              .credit_micro = 20'000'000}});
   const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, 1));
   EXPECT_TRUE(plan.corrections.empty());
   ASSERT_EQ(plan.problems.size(), 1u);
@@ -1315,19 +1319,19 @@ TEST(Correction, OfAJobThatRunsIsFound) {
   EXPECT_NE(wrong[0].find("was made while the job was running"), std::string::npos);
 }
 
-TEST(Reversal, OfAHostTakesWhatWasGrantedUnderHostsThatHaveBecomeIt) {
+TEST(Reversal, OfAHostIncludesHostsMergedIntoIt) {
   Project project;
   for (const std::uint64_t host : {4, 5})
-    project.Say(kStart,
-                wire::HostMember{.host = HostId(host), .user = UserId(1), .whetstone = 2e9, .cpus = 4});
+    project.Send(kStart,
+                 wire::HostMember{.host = HostId(host), .user = UserId(1), .whetstone = 2e9, .cpus = 4});
   for (std::uint64_t host = 1; host <= 5; ++host) project.Done(kStart + 2 * kDay, host, host, host);
   const auto merge = [&](std::uint64_t host, std::uint64_t into) {
-    project.Say(kStart + 3 * kDay, wire::HostMerge{.host = HostId(host), .into = HostId(into)});
+    project.Send(kStart + 3 * kDay, wire::HostMerge{.host = HostId(host), .into = HostId(into)});
   };
   merge(5, 4);
   merge(4, 1);
-  merge(1, 5);  // a circle: refused
-  merge(2, 1);  // of another user: it waits
+  merge(1, 5);  // a cycle: refused
+  merge(2, 1);  // belongs to another user: waits
   EXPECT_EQ(PlanOf(project.run.world, Of(TargetKind::kHost, 5)).corrections.size(), 1u);
   const CorrectionPlan plan = project.Do(Of(TargetKind::kHost, 1));
   EXPECT_EQ(plan.joined, (std::vector<HostId>{HostId(4), HostId(5)}));
@@ -1339,20 +1343,21 @@ TEST(Reversal, OfAHostTakesWhatWasGrantedUnderHostsThatHaveBecomeIt) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-// Host 4 was user 2's when it became host 5, which user 1 then got: host 1, that is to become host 4, becomes host 5.
-TEST(Reversal, OfAHostTakesWhatHasBecomeItByWayOfAnotherOwnersHost) {
+// Host 4 belonged to user 2 when it was merged into host 5, which then moved to user 1. Host 1, to be merged into
+// host 4, is merged into host 5.
+TEST(Reversal, OfAHostIncludesHostsMergedThroughAnotherOwner) {
   Project project;
-  const auto own = [&](double day, std::uint64_t host, std::uint64_t user) {
-    project.Say(kStart + day * kDay,
-                wire::HostMember{.host = HostId(host), .user = UserId(user), .whetstone = 2e9, .cpus = 4});
+  const auto set_owner = [&](double day, std::uint64_t host, std::uint64_t user) {
+    project.Send(kStart + day * kDay,
+                 wire::HostMember{.host = HostId(host), .user = UserId(user), .whetstone = 2e9, .cpus = 4});
   };
-  own(0, 4, 2);
-  own(0, 5, 2);
+  set_owner(0, 4, 2);
+  set_owner(0, 5, 2);
   for (const std::uint64_t host : {1, 4, 5}) project.Done(kStart + 2 * kDay, host, host, host);
-  project.Say(kStart + 3 * kDay, wire::HostMerge{.host = HostId(4), .into = HostId(5)});
-  project.Say(kStart + 3 * kDay, wire::Tick{.time = kStart + 3 * kDay});
-  own(4, 5, 1);
-  project.Say(kStart + 5 * kDay, wire::HostMerge{.host = HostId(1), .into = HostId(4)});
+  project.Send(kStart + 3 * kDay, wire::HostMerge{.host = HostId(4), .into = HostId(5)});
+  project.Send(kStart + 3 * kDay, wire::Tick{.time = kStart + 3 * kDay});
+  set_owner(4, 5, 1);
+  project.Send(kStart + 5 * kDay, wire::HostMerge{.host = HostId(1), .into = HostId(4)});
   EXPECT_EQ(PlanOf(project.run.world, Of(TargetKind::kHost, 4)).joined, std::vector<HostId>{});
   const CorrectionPlan plan = project.Do(Of(TargetKind::kHost, 5));
   EXPECT_EQ(plan.joined, (std::vector<HostId>{HostId(1), HostId(4)}));
@@ -1361,14 +1366,14 @@ TEST(Reversal, OfAHostTakesWhatHasBecomeItByWayOfAnotherOwnersHost) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-// Host 2 was to become host 1, which came to the same owner when the merge had been given up.
-TEST(Reversal, OfAHostLeavesAloneWhatWasToBecomeItInVain) {
+// Host 2 was to be merged into host 1, which moved to the same owner after the merge had expired.
+TEST(Reversal, OfAHostExcludesHostsWhoseMergeExpired) {
   Project project;
   for (const std::uint64_t host : {1, 2}) project.Done(kStart + 2 * kDay, host, host, host);
-  project.Say(kStart + 3 * kDay, wire::HostMerge{.host = HostId(2), .into = HostId(1)});
-  project.Say(kStart + 34 * kDay, wire::Tick{.time = kStart + 34 * kDay});
-  project.Say(kStart + 34 * kDay,
-              wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 4});
+  project.Send(kStart + 3 * kDay, wire::HostMerge{.host = HostId(2), .into = HostId(1)});
+  project.Send(kStart + 34 * kDay, wire::Tick{.time = kStart + 34 * kDay});
+  project.Send(kStart + 34 * kDay,
+               wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 4});
   const CorrectionPlan plan = project.Do(Of(TargetKind::kHost, 1));
   EXPECT_EQ(plan.joined, std::vector<HostId>{});
   EXPECT_EQ(plan.corrections.size(), 1u);

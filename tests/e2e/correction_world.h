@@ -1,4 +1,4 @@
-// Worlds in which operators correct what results have brought: for tests of reversals and re-pricings.
+// Projects in which operators correct the credit of results: for tests of reversals and repricings.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -73,13 +73,13 @@ inline Events EventsOf(const corrections::CorrectionPlan& plan) {
   return events;
 }
 
-// Plays and writes down.
+// Plays events and records them.
 class Recorder {
  public:
   void Play(const Events& some) {
     world.Add(some);
     events.insert(events.end(), some.begin(), some.end());
-    // What is decided upon must be there, and what was said before is over: as when who takes events in waits.
+    // Waits, like an ingest that waits: plans need everything before them to be processed.
     world.Finish();
   }
 
@@ -98,7 +98,7 @@ inline std::set<std::uint64_t> WithCredit(LockstepWorld& world, bool hosts) {
   return ids;
 }
 
-// Apps pay `times` as much for all that they pay for by measure.
+// Apps pay `times` as much for everything that they pay by measure.
 inline wire::AppChange Times(wire::AppChange app, double times) {
   if (!app.constants) app.constants.emplace();
   app.constants->cobblestones_per_gflops_day =
@@ -112,7 +112,7 @@ inline wire::AppChange Times(wire::AppChange app, double times) {
 }
 
 using OfOwner = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;  // result, host, user
-inline std::map<OfOwner, long long> Brought(LockstepWorld& world) {
+inline std::map<OfOwner, long long> EarnedByOwner(LockstepWorld& world) {
   std::map<OfOwner, long long> sums;
   for (const std::string& record : world.ledger()) {
     wire::GrantHead head;
@@ -127,23 +127,23 @@ class Project {
  public:
   explicit Project(const std::string& policy = "benchmark", double multiplier = 1) {
     App(kStart, policy, multiplier, 1);
-    Say(kStart, wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
+    Send(kStart, wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
     for (std::uint64_t user = 1; user <= 3; ++user) Join(kStart, user, 10 + user);
     for (std::uint64_t host = 1; host <= 3; ++host)
-      Say(kStart, wire::HostMember{.host = HostId(host), .user = UserId(host), .whetstone = 2e9, .cpus = 4});
+      Send(kStart, wire::HostMember{.host = HostId(host), .user = UserId(host), .whetstone = 2e9, .cpus = 4});
   }
-  void Say(double time, wire::EventBody body) {
+  void Send(double time, wire::EventBody body) {
     run.Play({wire::EncodeEvent(
         {.head = {.id = ++id_, .project = ProjectId(1), .time = time}, .body = std::move(body)})});
   }
   void App(double time, const std::string& policy, double multiplier, std::uint32_t version) {
     wire::ConstantChanges constants;
     constants.multiplier = multiplier;
-    Say(time, wire::AppChange{
-                  .app = AppId(1), .policy = policy, .policy_version = version, .constants = constants});
+    Send(time, wire::AppChange{
+                   .app = AppId(1), .policy = policy, .policy_version = version, .constants = constants});
   }
   void Join(double time, std::uint64_t user, std::uint64_t team) {
-    Say(time, wire::UserMember{.user = UserId(user), .team = TeamId(team)});
+    Send(time, wire::UserMember{.user = UserId(user), .team = TeamId(team)});
   }
   void Done(double time, std::uint64_t result, std::uint64_t host, std::uint64_t workunit,
             std::uint32_t claims = 1, credit::ValidateState state = credit::ValidateState::kValid) {
@@ -152,12 +152,12 @@ class Project {
     completion.facts.elapsed_time = 5000;
     completion.facts.sent_time = time - kDay;
     completion.facts.version = AppVersionId(1);
-    Say(time, completion);
+    Send(time, completion);
     credit::ValidationFacts validation = ValidationOf(result, host, workunit, 5);
     validation.assigned_credit.reset();
     validation.claims = claims;
     validation.state = state;
-    Say(time, validation);
+    Send(time, validation);
   }
   void Invalid(double time, std::uint64_t result, std::uint64_t host, std::uint64_t workunit) {
     Done(time, result, host, workunit, 1, credit::ValidateState::kInvalid);
@@ -165,14 +165,14 @@ class Project {
   // From now on `credit` for each of 1,000 steps.
   void PayForSteps(double time, std::uint32_t version, double credit, const std::string& policy,
                    const std::string& settlement = "keep", const std::string& variety = "model") {
-    Say(time, wire::AppChange{.app = AppId(1),
-                              .policy = policy,
-                              .policy_version = version,
-                              .trickles = {{.variety = variety,
-                                            .kind = "steps",
-                                            .measure = "steps",
-                                            .phases = {{.last_step = 1000, .credit_per_step = credit}}}},
-                              .trickle_settlement = settlement});
+    Send(time, wire::AppChange{.app = AppId(1),
+                               .policy = policy,
+                               .policy_version = version,
+                               .trickles = {{.variety = variety,
+                                             .kind = "steps",
+                                             .measure = "steps",
+                                             .phases = {{.last_step = 1000, .credit_per_step = credit}}}},
+                               .trickle_settlement = settlement});
   }
   void Sent(double time, std::uint64_t result, std::uint64_t host) {
     wire::Dispatch dispatch;
@@ -183,26 +183,26 @@ class Project {
     dispatch.facts.received_time = 0;
     dispatch.fpops_est = 1e15;
     dispatch.fpops_bound = 1e20;
-    Say(time, dispatch);
+    Send(time, dispatch);
   }
-  void Heard(double time, std::uint64_t result, std::uint64_t host, double steps) {
-    Say(time,
-        wire::Trickle{.result = ResultId(result), .host = HostId(host), .variety = "model", .steps = steps});
+  void SendTrickle(double time, std::uint64_t result, std::uint64_t host, double steps) {
+    Send(time,
+         wire::Trickle{.result = ResultId(result), .host = HostId(host), .variety = "model", .steps = steps});
   }
-  // Valid, and worth `credit`, where the policy is `assigned`.
+  // A valid result, worth `credit` under policy `assigned`.
   void Worth(double time, std::uint64_t result, std::uint64_t host, double credit) {
     wire::Completion completion = CompletionOf(result, host, result, time);
     completion.facts.version = AppVersionId(1);
     completion.facts.sent_time = kStart + kDay;
-    Say(time, completion);
-    Say(time, ValidationOf(result, host, result, credit));
+    Send(time, completion);
+    Send(time, ValidationOf(result, host, result, credit));
   }
   void Failed(double time, std::uint64_t result, std::uint64_t host) {
     wire::Completion completion = CompletionOf(result, host, result, time);
     completion.facts.version = AppVersionId(1);
     completion.facts.outcome = credit::Outcome::kClientError;
     completion.facts.sent_time = time - kDay;
-    Say(time, completion);
+    Send(time, completion);
   }
   corrections::CorrectionPlan Do(const corrections::CorrectionRequest& request) {
     corrections::CorrectionPlan plan = PlanOf(run.world, request);
@@ -210,7 +210,7 @@ class Project {
     return plan;
   }
   credit::MicroTotal Micro(OracleAccountKind kind, std::uint64_t id) { return Account(kind, id).micro; }
-  // What each correction in the ledger that is wrong is.
+  // The errors of the wrong corrections in the ledger.
   std::vector<std::string> Wrong(std::uint64_t result) {
     return ReaderOf(run.world, Of(corrections::TargetKind::kResult, result)).WrongCorrections();
   }

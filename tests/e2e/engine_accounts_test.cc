@@ -1,5 +1,5 @@
-// What the engine answers about accounts, and what its audit makes of grants whose user is unknown: from memory, and from
-// the state on disk.
+// The engine's answers about accounts, and its audit of grants whose user is unknown: from memory, and from the state
+// on disk.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -25,18 +25,18 @@ class EngineAccounts : public EngineStory {
   void SetUp() override {
     Open();
     for (std::uint64_t app = 1; app <= 2; ++app)
-      Say(kStart,
-          wire::AppChange{
-              .app = AppId(app), .policy = "assigned", .delay_bound = kDay, .result_window = 10 * kDay});
+      Send(kStart,
+           wire::AppChange{
+               .app = AppId(app), .policy = "assigned", .delay_bound = kDay, .result_window = 10 * kDay});
   }
 
   void Host(std::uint64_t host, std::uint64_t user) {
-    Say(kStart, wire::HostMember{.host = HostId(host), .user = UserId(user), .cpus = 1});
+    Send(kStart, wire::HostMember{.host = HostId(host), .user = UserId(user), .cpus = 1});
   }
   void User(double time, std::uint64_t user, std::uint64_t team) {
-    Say(time, wire::UserMember{.user = UserId(user), .team = TeamId(team)});
+    Send(time, wire::UserMember{.user = UserId(user), .team = TeamId(team)});
   }
-  void Tick(double time) { Say(time, wire::Tick{.time = time}); }
+  void Tick(double time) { Send(time, wire::Tick{.time = time}); }
 
   nlohmann::json Account(wire::AccountKind kind, std::uint64_t id) {
     const auto answer = engine_->questions().Account(ProjectId(1), kind, id);
@@ -57,14 +57,14 @@ class EngineAccounts : public EngineStory {
 };
 
 // An audit reads slots for minutes.
-TEST_F(EngineAccounts, HealthAndLiveFiguresDoNotWaitForASlotThatSomebodyReads) {
+TEST_F(EngineAccounts, HealthAndLiveFiguresDoNotWaitForASlotBeingRead) {
   User(kStart, 1, 11);
   Host(1, 1);
   Granted(kStart, 500, 1, 1);
   engine_->WaitIdle();
   const auto pipeline = MakeEnginePipeline(*engine_, true, nullptr);
   const std::uint32_t slots = engine_->pipeline().partitions + 1;
-  // All of them are held, one inside the other.
+  // Holds all slots, one inside the other.
   std::size_t looks = 0;
   const std::function<void(std::uint32_t)> hold = [&](std::uint32_t slot) {
     if (slot < slots) return engine_->runner().Query(slot, [&](stream::Slot&) { hold(slot + 1); });
@@ -81,7 +81,7 @@ TEST_F(EngineAccounts, HealthAndLiveFiguresDoNotWaitForASlotThatSomebodyReads) {
   EXPECT_EQ(looks, 1u);
 }
 
-TEST_F(EngineAccounts, EveryGrantIsPostedOrWaitsForItsUserOrHasExpiredAndTheAuditTellsThemApart) {
+TEST_F(EngineAccounts, EveryGrantIsPostedWaitingOrExpiredForTheAudit) {
   User(kStart, 1, 11);
   Host(1, 1);
   Host(2, 2);
@@ -116,7 +116,7 @@ TEST_F(EngineAccounts, EveryGrantIsPostedOrWaitsForItsUserOrHasExpiredAndTheAudi
   ASSERT_TRUE(refused.ok());
   ASSERT_EQ((*refused)["refused"].size(), 1u);
   EXPECT_EQ((*refused)["refused"][0]["reason"], "UNKNOWN_USER");
-  EXPECT_FALSE(engine_->RefusedResubmit(0).ok()) << "it is in the ledger, once";
+  EXPECT_FALSE(engine_->RefusedResubmit(0).ok()) << "the grant is already in the ledger";
 
   User(kStart + 13 * kDay, 2, 12);
   Granted(kStart + 13 * kDay, 503, 2, 8);
@@ -132,11 +132,11 @@ TEST_F(EngineAccounts, EveryGrantIsPostedOrWaitsForItsUserOrHasExpiredAndTheAudi
   EXPECT_EQ(Explained(502)["postings"].size(), 3u);
 }
 
-TEST_F(EngineAccounts, AGrantIsExplainedByTheTeamThatHasItAlsoWhenAMoveWasToldLate) {
+TEST_F(EngineAccounts, AGrantNamesTheTeamThatHasItAfterALateMove) {
   User(kStart, 1, 11);
   Host(1, 1);
   Granted(kStart + 2 * kDay, 500, 1, 1);
-  User(kStart + kDay, 1, 12);  // before the result, told after its grant
+  User(kStart + kDay, 1, 12);  // dated before the result, sent after its grant
   Granted(kStart + 3 * kDay, 501, 1, 2);
   for (int run = 0; run < 2; ++run) {
     EXPECT_EQ(Explained(500)["postings"][2]["id"], 11);
@@ -148,7 +148,7 @@ TEST_F(EngineAccounts, AGrantIsExplainedByTheTeamThatHasItAlsoWhenAMoveWasToldLa
   }
 }
 
-TEST_F(EngineAccounts, EachAppsCreditIsInTheTopicOfTotalsAndInTheAnswerAndEachDaysInTheAnswer) {
+TEST_F(EngineAccounts, AppSumsAreInTotalsAndAnswersAndDaySumsInAnswers) {
   User(kStart, 1, 11);
   Host(1, 1);
   Granted(kStart, 500, 1, 1, 1);

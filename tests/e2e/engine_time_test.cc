@@ -1,4 +1,4 @@
-// What moves the time of a running program.
+// Which events advance the time of a running program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using embedded::Engine;
 
 namespace {
 
-// Ticks are made of the times of events: of those alone that are taken in.
+// Ticks are generated from the times of events, but only of accepted ones.
 TEST(EngineTime, OneEventFromTheFutureMakesNoTick) {
   TempDir temp;
   settings::RunSettings settings;
@@ -55,7 +55,7 @@ TEST(EngineTime, OneEventFromTheFutureMakesNoTick) {
                                     return true;
                                   })
                   .ok());
-  EXPECT_EQ(ticks, 1) << "of the last event";
+  EXPECT_EQ(ticks, 1) << "for the last event";
   const auto refused = (*engine)->questions().RefusedList(0, 10);
   ASSERT_TRUE(refused.ok());
   ASSERT_EQ((*refused)["refused"].size(), 1u);
@@ -140,7 +140,7 @@ class TimeByProject : public ::testing::Test {
   std::uint64_t id_ = 0;
 };
 
-// A result of project 1 of 2023 waits for its validation; nothing that comes of another project makes it expire.
+// A result of project 1, of 2023, waits for its validation; no event of another project makes it expire.
 TEST_F(TimeByProject, NoEventOfAnotherProjectMakesAResultExpire) {
   Begin(1, kOld);
   Begin(2, kNow - kDay);
@@ -172,16 +172,16 @@ TEST_F(TimeByProject, NoEventOfAnotherProjectMakesAResultExpire) {
     SendBytes("another", one.envelope);
     EXPECT_EQ(TimeOf(1), time) << one.what;
   }
-  EXPECT_GE(TimeOf(2), kNow) << "its own time has moved";
+  EXPECT_GE(TimeOf(2), kNow) << "its own time has advanced";
 
   const auto before = Refusals();
   Validate(1, kOld + 7300, 1);
   Validate(1, kOld + 7300, 2);
   EXPECT_EQ(Grants(1), 2u);
-  EXPECT_EQ(Refusals(), before) << "nothing of project 1";
+  EXPECT_EQ(Refusals(), before) << "no refusal of project 1";
 }
 
-TEST_F(TimeByProject, AnEventThatIsRefusedMovesNoTimeOfItsOwnProject) {
+TEST_F(TimeByProject, ARefusedEventDoesNotAdvanceItsProjectsTime) {
   Begin(1, kOld);
   Complete(1, kOld + 3600, 1);
   const double time = TimeOf(1);
@@ -198,8 +198,9 @@ TEST_F(TimeByProject, AnEventThatIsRefusedMovesNoTimeOfItsOwnProject) {
   EXPECT_EQ(Grants(1), 1u);
 }
 
-// Event by event in turn, over a restart too. In each project what waits too long by its own time is refused.
-TEST_F(TimeByProject, AProjectOf2023IsTakenInBesideALiveOne) {
+// Events alternate, also over a restart. In each project, events that wait too long by the project's own time are
+// refused.
+TEST_F(TimeByProject, AProjectOf2023IsIngestedBesideALiveOne) {
   const std::map<std::uint32_t, double> starts = {{1, kOld}, {2, kNow - 60 * kDay}};
   for (const auto& [project, start] : starts) Begin(project, start);
   std::uint64_t result = 0;
@@ -220,11 +221,11 @@ TEST_F(TimeByProject, AProjectOf2023IsTakenInBesideALiveOne) {
   }
   for (const auto& [project, start] : starts) EXPECT_EQ(Grants(project), 39u) << project;
   EXPECT_EQ(Refusals(), (std::vector<std::string>{"UNKNOWN_RESULT", "UNKNOWN_RESULT"}))
-      << "of each the one that was never validated";
+      << "in each project the result that was never validated";
 }
 
-// A source that sends nothing but broadcasts and completions in turn, so that each waits for all before it.
-TEST_F(TimeByProject, SourcesTakeTurnsBesideOneThatSendsBroadcastsWithoutEnd) {
+// A source that alternates broadcasts and completions, so that each event waits for all before it.
+TEST_F(TimeByProject, AnEndlessSourceOfBroadcastsDoesNotStarveOthers) {
   Begin(1, kOld);
   std::atomic<bool> others_done = false;
   std::atomic<std::uint64_t> sent = 0;

@@ -1,5 +1,5 @@
-// Far more rows wait for events of others than memory.objects holds: memory stays within it, the directory opens again within it, and
-// what comes of them is what comes of them where all are in memory.
+// Far more rows wait for other events than memory.objects holds. Memory stays within the limit, also when the
+// directory is opened again, and the results equal those with all rows in memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,17 +30,17 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr std::uint64_t kEach = 2000;  // rows of a kind
-constexpr std::uint64_t kNobodysHost = 1000000;
-constexpr std::uint64_t kBudget = 1u << 20;  // memory.objects, of two slots together
+constexpr std::uint64_t kUnknownHost = 1000000;
+constexpr std::uint64_t kBudget = 1u << 20;  // memory.objects, shared by two slots
 
 class EngineWaiting : public EngineStory {
  protected:
   void SetUp() override {}  // each run has a directory of its own
 
-  using Told = std::vector<std::pair<double, wire::EventBody>>;
-  using Rows = std::map<std::string, std::uint64_t>;  // that wait, by kind
+  using TimedEvents = std::vector<std::pair<double, wire::EventBody>>;
+  using Rows = std::map<std::string, std::uint64_t>;  // waiting rows, by kind
 
-  // One partition: then the order of the ledger does not depend on threads.
+  // One partition, so that the order of the ledger does not depend on threads.
   void Begin(std::uint64_t objects) {
     settings_.data_directory = temp_ / ("data-" + std::to_string(objects));
     settings_.partitions = 1;
@@ -50,14 +50,13 @@ class EngineWaiting : public EngineStory {
     options_.clock = [] { return kStart + 100 * kDay; };
     id_ = 0;
     Open();
-    Say(kStart, wire::AppChange{
-                    .app = AppId(1), .policy = "assigned", .delay_bound = kDay, .result_window = 10 * kDay});
-    Say(kStart, wire::HostMember{.host = HostId(1), .user = UserId(1), .cpus = 1});
-    Say(kStart,
-        wire::HostMember{.host = HostId(2), .user = UserId(2), .cpus = 1});  // of a user that nobody names
-    Say(kStart, wire::UserMember{.user = UserId(1), .team = TeamId(11)});
+    Send(kStart, wire::AppChange{
+                     .app = AppId(1), .policy = "assigned", .delay_bound = kDay, .result_window = 10 * kDay});
+    Send(kStart, wire::HostMember{.host = HostId(1), .user = UserId(1), .cpus = 1});
+    Send(kStart, wire::HostMember{.host = HostId(2), .user = UserId(2), .cpus = 1});  // of an unknown user
+    Send(kStart, wire::UserMember{.user = UserId(1), .team = TeamId(11)});
   }
-  void SayAll(const Told& all) {
+  void SendAll(const TimedEvents& all) {
     for (std::size_t at = 0; at < all.size();) {
       AppendBlock block{.source = "story", .first_line = id_, .own_ticks = true};
       for (; at < all.size() && block.lines.size() < 500; ++at)
@@ -71,11 +70,11 @@ class EngineWaiting : public EngineStory {
     }
   }
   template <class Make>
-  void SayEach(std::uint64_t first, std::uint64_t count, Make&& make) {
-    Told all;
+  void SendEach(std::uint64_t first, std::uint64_t count, Make&& make) {
+    TimedEvents all;
     for (std::uint64_t n = first; n < first + count; ++n)
       all.emplace_back(kStart + static_cast<double>(n % 1000), make(n));
-    SayAll(all);
+    SendAll(all);
   }
 
   [[nodiscard]] Rows Waiting() const {
@@ -90,7 +89,7 @@ class EngineWaiting : public EngineStory {
     for (const auto& slot : engine_->runner().status()) bytes += slot.cached_bytes;
     return bytes;
   }
-  // Rows are evicted once they are written.
+  // Rows are evicted after they are written.
   [[nodiscard]] bool ComesToFit(std::uint64_t bytes) const {
     for (int wait = 0; wait < 1000 && CachedBytes() > bytes; ++wait) {
       engine_->runner().WaitIdle();
@@ -98,7 +97,7 @@ class EngineWaiting : public EngineStory {
     }
     return CachedBytes() <= bytes;
   }
-  // In no order: how the records of two stages lie between each other depends on how commits are cut.
+  // Sorted, because the order of records of two stages depends on the boundaries of commits.
   std::vector<std::string> Records(wire::Topic topic) {
     std::vector<std::string> all;
     const Status read = engine_->ForEachRecord({topic, 0}, [&](std::uint64_t, std::string_view record) {
@@ -120,7 +119,7 @@ class EngineWaiting : public EngineStory {
     return count;
   }
 
-  // But for when they came, which the log tells to a quarter of a second.
+  // Without the append time, which the log stores to a quarter of a second.
   std::vector<std::string> Refusals() {
     std::vector<std::string> all = Records(wire::kRefused);
     for (std::string& one : all) {
@@ -134,35 +133,35 @@ class EngineWaiting : public EngineStory {
     return all;
   }
 
-  // All of them: the first half of each kind is to find what it waits for.
-  void WhatWaits() {
-    SayEach(0, kEach, [](std::uint64_t n) { return CompletionOf(100000 + n, 1, 100000 + n, kStart + 300); });
-    SayEach(0, kEach, [](std::uint64_t n) { return ValidationOf(200000 + n, 1, 200000 + n, 1); });
-    // Joined, and of a host that nobody has named.
-    SayEach(0, kEach, [](std::uint64_t n) {
-      return CompletionOf(300000 + n, kNobodysHost + n, 300000 + n, kStart + 300);
+  // All kinds of waiting events: the first half of each kind will find its partner.
+  void SendWaiting() {
+    SendEach(0, kEach, [](std::uint64_t n) { return CompletionOf(100000 + n, 1, 100000 + n, kStart + 300); });
+    SendEach(0, kEach, [](std::uint64_t n) { return ValidationOf(200000 + n, 1, 200000 + n, 1); });
+    // Joined, of an unknown host.
+    SendEach(0, kEach, [](std::uint64_t n) {
+      return CompletionOf(300000 + n, kUnknownHost + n, 300000 + n, kStart + 300);
     });
-    SayEach(0, kEach,
-            [](std::uint64_t n) { return ValidationOf(300000 + n, kNobodysHost + n, 300000 + n, 1); });
-    SayEach(0, kEach, [](std::uint64_t n) {
+    SendEach(0, kEach,
+             [](std::uint64_t n) { return ValidationOf(300000 + n, kUnknownHost + n, 300000 + n, 1); });
+    SendEach(0, kEach, [](std::uint64_t n) {
       return wire::Trickle{
           .result = ResultId(400000 + n), .host = HostId(1), .variety = "steps", .steps = 1.0};
     });
-    SayEach(0, kEach, [](std::uint64_t n) {
+    SendEach(0, kEach, [](std::uint64_t n) {
       return wire::OpeningTotal{.kind = wire::AccountKind::kHost,
-                                .account = kNobodysHost + n,
+                                .account = kUnknownHost + n,
                                 .total_micro = 1000 + static_cast<std::int64_t>(n)};
     });
     // One of the two claims that their workunit awaits.
-    SayEach(0, kEach, [](std::uint64_t n) { return CompletionOf(500000 + n, 1, 500000 + n, kStart + 300); });
-    SayEach(0, kEach, [](std::uint64_t n) {
+    SendEach(0, kEach, [](std::uint64_t n) { return CompletionOf(500000 + n, 1, 500000 + n, kStart + 300); });
+    SendEach(0, kEach, [](std::uint64_t n) {
       auto validation = ValidationOf(500000 + n, 1, 500000 + n, 1);
       validation.claims = 2;
       return validation;
     });
-    // Granted to a user whom nobody has named.
-    SayEach(0, kEach, [](std::uint64_t n) { return CompletionOf(700000 + n, 2, 700000 + n, kStart + 300); });
-    SayEach(0, kEach, [](std::uint64_t n) { return ValidationOf(700000 + n, 2, 700000 + n, 1); });
+    // Granted to an unknown user.
+    SendEach(0, kEach, [](std::uint64_t n) { return CompletionOf(700000 + n, 2, 700000 + n, kStart + 300); });
+    SendEach(0, kEach, [](std::uint64_t n) { return ValidationOf(700000 + n, 2, 700000 + n, 1); });
   }
   static Rows AllRows() {
     return {{"results", 3 * kEach},
@@ -172,27 +171,27 @@ class EngineWaiting : public EngineStory {
             {"grants", kEach}};
   }
   void WhatComesOfIt() {
-    SayEach(0, kEach / 2, [](std::uint64_t n) { return ValidationOf(100000 + n, 1, 100000 + n, 1); });
-    SayEach(0, kEach / 2,
-            [](std::uint64_t n) { return CompletionOf(200000 + n, 1, 200000 + n, kStart + 300); });
-    SayEach(0, kEach / 2, [](std::uint64_t n) {
-      return wire::HostMember{.host = HostId(kNobodysHost + n), .user = UserId(1), .cpus = 1};
+    SendEach(0, kEach / 2, [](std::uint64_t n) { return ValidationOf(100000 + n, 1, 100000 + n, 1); });
+    SendEach(0, kEach / 2,
+             [](std::uint64_t n) { return CompletionOf(200000 + n, 1, 200000 + n, kStart + 300); });
+    SendEach(0, kEach / 2, [](std::uint64_t n) {
+      return wire::HostMember{.host = HostId(kUnknownHost + n), .user = UserId(1), .cpus = 1};
     });
-    SayEach(0, kEach / 2,
-            [](std::uint64_t n) { return CompletionOf(600000 + n, 1, 500000 + n, kStart + 300); });
-    SayEach(0, kEach / 2, [](std::uint64_t n) {
+    SendEach(0, kEach / 2,
+             [](std::uint64_t n) { return CompletionOf(600000 + n, 1, 500000 + n, kStart + 300); });
+    SendEach(0, kEach / 2, [](std::uint64_t n) {
       auto validation = ValidationOf(600000 + n, 1, 500000 + n, 1);
       validation.claims = 2;
       return validation;
     });
-    // Repeats are known as such, what says something else is refused.
-    SayEach(0, 100, [](std::uint64_t n) {
+    // Repeats are recognised; other contents are refused.
+    SendEach(0, 100, [](std::uint64_t n) {
       return CompletionOf(100000 + kEach / 2 + n, 1, 100000 + kEach / 2 + n, kStart + 300);
     });
-    SayEach(0, 100, [](std::uint64_t n) {
+    SendEach(0, 100, [](std::uint64_t n) {
       return CompletionOf(100000 + kEach / 2 + n, 1, 100000 + kEach / 2 + n, kStart + 301);
     });
-    Say(kStart + 400, wire::UserMember{.user = UserId(2), .team = TeamId(12)});
+    Send(kStart + 400, wire::UserMember{.user = UserId(2), .team = TeamId(12)});
   }
 
   struct Outcome {
@@ -202,7 +201,7 @@ class EngineWaiting : public EngineStory {
   Outcome Story(std::uint64_t objects) {
     Begin(objects);
     const bool fits = objects > kBudget;
-    WhatWaits();
+    SendWaiting();
     EXPECT_EQ(Waiting(), AllRows());
     if (!fits) {
       EXPECT_TRUE(ComesToFit(kBudget)) << CachedBytes();
@@ -221,7 +220,7 @@ class EngineWaiting : public EngineStory {
     engine_ = std::move(*again);
     EXPECT_EQ(Waiting(), AllRows());
     if (!fits) {
-      EXPECT_LE(CachedBytes(), kBudget) << "as it opens";
+      EXPECT_LE(CachedBytes(), kBudget) << "at opening";
     }
     engine_->Start();
     WhatComesOfIt();
@@ -230,9 +229,9 @@ class EngineWaiting : public EngineStory {
                                {"openings", kEach / 2},
                                {"workunits", kEach / 2}}));
     EXPECT_EQ(CommitsWithoutRecords(), 0u);
-    Say(kStart + 60 * kDay, wire::Tick{.time = kStart + 60 * kDay});
+    Send(kStart + 60 * kDay, wire::Tick{.time = kStart + 60 * kDay});
     EXPECT_EQ(Waiting(), Rows{});
-    // More rows were due at once than one commit takes.
+    // More rows were due at once than one commit may take.
     EXPECT_GT(CommitsWithoutRecords(), 0u);
     const auto audit = engine_->Audit({});
     EXPECT_TRUE(audit.ok()) << audit.status().message();
@@ -246,7 +245,7 @@ class EngineWaiting : public EngineStory {
   }
 };
 
-TEST_F(EngineWaiting, WhatWaitsIsEvictedOpensAgainAndComesToTheSameAsWhereAllIsInMemory) {
+TEST_F(EngineWaiting, WaitingRowsAreEvictedAndGiveTheSameResultAsInMemory) {
   const Outcome small = Story(kBudget);
   const Outcome large = Story(std::uint64_t{1} << 30);
   EXPECT_GT(small.ledger.size(), 3 * kEach);

@@ -1,5 +1,5 @@
-// What account managers report, through the whole pipeline, against an independent computation: to the micro-credit and the
-// microsecond, for any number of partitions, in any order, whatever a cheat says.
+// Account managers' reports through the whole pipeline, compared with an independent computation: to the micro-credit
+// and the microsecond, for any number of partitions, in any order, with any cheating.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -38,8 +38,9 @@ GenerateOptions Ordinary(std::uint64_t seed, std::uint64_t users = 0) {
   return options;
 }
 
-// Of so many users, and whatever else is `said` in the middle of it.
-Events Traffic(std::uint64_t seed, std::uint64_t users = 0, const std::function<void(Events&)>& said = {}) {
+// Traffic of `users` users; `add_events` adds events in the middle.
+Events Traffic(std::uint64_t seed, std::uint64_t users = 0,
+               const std::function<void(Events&)>& add_events = {}) {
   const GenerateOptions options = Ordinary(seed, users);
   const double span = options.span > 0 ? options.span : kDay;
   const Events results = Generate(options);
@@ -62,13 +63,13 @@ Events Traffic(std::uint64_t seed, std::uint64_t users = 0, const std::function<
       [](const std::string& envelope) -> std::string_view { return envelope; },
       [&](const std::string& envelope) {
         events.push_back(envelope);
-        if (said) said(events);
+        if (add_events) add_events(events);
       });
-  // The other project has an app, so that its time passes.
+  // The other project has an app, so that its time advances.
   events.insert(events.begin(),
                 wire::EncodeEvent({.head = {.id = 7, .project = ProjectId(2), .time = options.start_time},
                                    .body = wire::AppChange{.app = AppId(1), .policy = "assigned"}}));
-  // Of every other run it keeps time for less than project 1 does.
+  // In every other run project 2 keeps time for a shorter period than project 1.
   if (seed % 2 == 0) {
     wire::SettingsChange settings;
     settings.estimates.saved_time = span / 8;
@@ -107,11 +108,11 @@ Bounds BoundsOf(const Events& ledger) {
 class EstimateSeeds : public ::testing::TestWithParam<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, EstimateSeeds, ::testing::ValuesIn(Seeds({1, 2, 3, 4, 5, 6, 7, 8})));
 
-TEST_P(EstimateSeeds, WhatIsBelievedOfReportsIsWhatTheOracleSays) {
+TEST_P(EstimateSeeds, AcceptedReportsEqualTheOracle) {
   const Played run = ExpectLikeTheOracle(Traffic(GetParam()));
   const Bounds bounds = BoundsOf(run.ledger);
   EXPECT_GT(bounds.records, 200u);
-  EXPECT_GT(bounds.cut, OwnSeeds() ? 40u : 15u);
+  EXPECT_GT(bounds.cut, UsesOwnSeeds() ? 40u : 15u);
   EXPECT_GT(bounds.restarted, 5u);
   std::size_t granted = 0;
   for (const auto& [key, one] : run.outcome.estimates) granted += one.granted > 0 ? 1 : 0;
@@ -121,7 +122,7 @@ TEST_P(EstimateSeeds, WhatIsBelievedOfReportsIsWhatTheOracleSays) {
     EXPECT_GT(run.outcome.refusals.count(reason), 0u) << reason;
 }
 
-TEST_P(EstimateSeeds, HostsThatBecomeOthersTakeTheirEstimatesAlong) {
+TEST_P(EstimateSeeds, MergedHostsKeepTheirEstimates) {
   std::mt19937_64 random(GetParam());
   std::uint64_t id = 1u << 29;
   const Events events = Traffic(GetParam(), 4, [&](Events& all) {
@@ -138,13 +139,14 @@ TEST_P(EstimateSeeds, HostsThatBecomeOthersTakeTheirEstimatesAlong) {
     const EstimateKey key{head.project.value, head.user.value, head.host.value};
     if (head.kind == wire::GrantKind::kEstimate && !run.outcome.estimates.contains(key)) went.insert(key);
   }
-  EXPECT_GT(went.size(), OwnSeeds() ? 2u : 1u) << "the story proves nothing";
+  EXPECT_GT(went.size(), UsesOwnSeeds() ? 2u : 1u)
+      << "no host with estimates was merged, so the test proves nothing";
 }
 
-TEST_P(EstimateSeeds, ReportsMoveNoCreditOfTheLedger) {
+TEST_P(EstimateSeeds, ReportsDoNotChangeTheLedger) {
   const Played without = RunPipeline(Generate(Ordinary(GetParam())), 3);
   const Played with = RunPipeline(Traffic(GetParam()), 3);
-  // The last tick lets more expire; what was granted by then is the same.
+  // The last tick lets more events expire; grants up to then are equal.
   for (const auto& [key, grant] : without.outcome.grants) {
     const auto same = with.outcome.grants.find(key);
     ASSERT_NE(same, with.outcome.grants.end());
@@ -152,11 +154,11 @@ TEST_P(EstimateSeeds, ReportsMoveNoCreditOfTheLedger) {
   }
 }
 
-TEST_P(EstimateSeeds, InAnyOrderOfReadingTheSumsAreTheSame) {
+TEST_P(EstimateSeeds, TheSumsDoNotDependOnTheOrderOfReading) {
   const Events events = Traffic(GetParam());
   for (const std::uint32_t partitions : {1u, 3u, 8u}) {
     FreeWorld world(partitions, GetParam() * 7 + partitions);
-    // What is granted when depends on the order of reading; what is reported does not.
+    // The time of grants depends on the order of reading; the reports do not.
     Events reports;
     for (const std::string& event : events) {
       const auto routing = wire::PeekRouting(event);
@@ -181,8 +183,8 @@ TEST_P(EstimateSeeds, InAnyOrderOfReadingTheSumsAreTheSame) {
 
 // ---- Stories ---------------------------------------------------------------------------------------------
 
-// Two projects with one machine (number 1), which is host 1 of user 1 at both.
-TEST(GeneratedMachines, AreReadAsTheOracleReadsThem) {
+// Two projects with one machine (number 1), which is host 1 of user 1 in both.
+TEST(GeneratedMachines, EqualTheOracle) {
   Events events;
   for (const std::uint32_t project : {1u, 2u}) {
     GenerateOptions options = Ordinary(4);
@@ -206,22 +208,22 @@ class EstimateStory : public ::testing::Test {
  protected:
   EstimateStory() {
     for (const std::uint32_t project : {1u, 2u}) {
-      Say(0, project, wire::AppChange{.app = AppId(1), .policy = "assigned"});
-      for (const std::uint64_t user : {1u, 2u}) Say(0, project, wire::UserMember{.user = UserId(user)});
-      Say(0, project, wire::HostMember{.host = HostId(1), .user = UserId(1), .whetstone = 1e9, .cpus = 1});
+      Send(0, project, wire::AppChange{.app = AppId(1), .policy = "assigned"});
+      for (const std::uint64_t user : {1u, 2u}) Send(0, project, wire::UserMember{.user = UserId(user)});
+      Send(0, project, wire::HostMember{.host = HostId(1), .user = UserId(1), .whetstone = 1e9, .cpus = 1});
     }
   }
-  void Say(double day, std::uint32_t project, wire::EventBody body) {
+  void Send(double day, std::uint32_t project, wire::EventBody body) {
     events_.push_back(
         wire::EncodeEvent({.head = {.id = ++id_, .project = ProjectId(project), .time = kStart + day * kDay},
                            .body = std::move(body)}));
   }
   void Joins(double day, std::uint32_t project, std::uint64_t user = 1, std::uint64_t host = 1,
              bool gone = false) {
-    Say(day, project,
-        wire::MachineHost{.machine = 1, .host = HostId(host), .user = UserId(user), .gone = gone});
+    Send(day, project,
+         wire::MachineHost{.machine = 1, .host = HostId(host), .user = UserId(user), .gone = gone});
   }
-  // Of one CPU of 1 GFLOPS: 200 Cobblestones a day.
+  // For one CPU of 1 GFLOPS: 200 Cobblestones a day.
   void Reports(double day, std::uint32_t project, double credit, double run_time = 0, std::uint64_t host = 1,
                double failed_time = 0, double cpus = 1) {
     wire::EstimatedCredit report{.host = HostId(host),
@@ -237,22 +239,22 @@ class EstimateStory : public ::testing::Test {
                                .jobs = failed_time > 0 ? 1u : 0u,
                                .failed_jobs = failed_time > 0 ? 1u : 0u,
                                .failed_run_time = failed_time});
-    Say(day, project, report);
+    Send(day, project, report);
   }
   void Granted(double day, std::uint64_t result, double credit) {
     wire::Completion completion = CompletionOf(result, 1, result, kStart + day * kDay);
     completion.facts.elapsed_time = 100;
     completion.facts.peak_flops = 1e9;
-    Say(day, 1, completion);
-    Say(day, 1, ValidationOf(result, 1, result, credit));
-    Say(day, 1, wire::Barrier{.ends_period = true});
+    Send(day, 1, completion);
+    Send(day, 1, ValidationOf(result, 1, result, credit));
+    Send(day, 1, wire::Barrier{.ends_period = true});
   }
   Played Play() { return ExpectLikeTheOracle(events_); }
   static EstimateOutcome Of(const Played& run, std::uint64_t user, std::uint32_t project = 1) {
     const auto found = run.outcome.estimates.find({project, user, 1});
     return found == run.outcome.estimates.end() ? EstimateOutcome{} : found->second;
   }
-  // "estimated open shown" of user 1 at project 1, after all that was said so far.
+  // "estimated open shown" of user 1 at project 1, after all events so far.
   std::string Shown() {
     LockstepWorld world(3);
     world.Add(events_);
@@ -278,17 +280,17 @@ class EstimateStory : public ::testing::Test {
   std::uint64_t id_ = 100;
 };
 
-TEST_F(EstimateStory, WhatAHostOfNobodyWasGrantedSettlesItsEstimatesWhereverItHasGone) {
-  Say(0, 1, wire::HostMember{.host = HostId(2), .user = UserId(), .whetstone = 1e9, .cpus = 1});
+TEST_F(EstimateStory, GrantsWithoutAnOwnerSettleEstimatesAfterMoves) {
+  Send(0, 1, wire::HostMember{.host = HostId(2), .user = UserId(), .whetstone = 1e9, .cpus = 1});
   Joins(0, 1, 0, 2);
   Reports(1, 1, 100, 0, 2);
   wire::Completion completion = CompletionOf(7, 2, 7, kStart + 2 * kDay);
   completion.facts.elapsed_time = 100;
   completion.facts.peak_flops = 1e9;
-  Say(2, 1, completion);
-  Say(2, 1, ValidationOf(7, 2, 7, 60));
-  Say(2, 1, wire::HostMember{.host = HostId(2), .user = UserId(1), .whetstone = 1e9, .cpus = 1});
-  Say(2, 1, wire::Barrier{.ends_period = true});
+  Send(2, 1, completion);
+  Send(2, 1, ValidationOf(7, 2, 7, 60));
+  Send(2, 1, wire::HostMember{.host = HostId(2), .user = UserId(1), .whetstone = 1e9, .cpus = 1});
+  Send(2, 1, wire::Barrier{.ends_period = true});
   const Played run = Play();
   EXPECT_TRUE(run.outcome.estimates.at({1, 0, 2}).granted == 60 * kMicro);
 }
@@ -303,8 +305,8 @@ TEST_F(EstimateStory, ReportsOfSeveralProjectsAtOnceShareTheMachinesLimit) {
   EXPECT_TRUE(Of(run, 1, 2).micro == 50 * kMicro);
 }
 
-// Project 2's report tells that the machine has ten CPUs; project 1 says the same of itself only in its second one.
-TEST_F(EstimateStory, WhatASmallerSizeCutsOffIsBelievedOnceALargerOneIsToldOfTheSameTime) {
+// Project 2's report says that the machine has ten CPUs; project 1 says so only in its second report.
+TEST_F(EstimateStory, AnExcessIsAcceptedOnceALargerSizeIsReported) {
   Joins(0, 1);
   Joins(0, 2);
   Reports(1, 1, 150);
@@ -315,12 +317,12 @@ TEST_F(EstimateStory, WhatASmallerSizeCutsOffIsBelievedOnceALargerOneIsToldOfThe
   const Played run = Play();
   EXPECT_TRUE(Of(run, 1, 1).micro == 1000 * kMicro);
   EXPECT_TRUE(Of(run, 1, 2).micro == 150 * kMicro);
-  // A record for each report that brought something, and one for each that was believed late.
+  // A record for each report with new work, and one for each report that was accepted late.
   EXPECT_EQ(BoundsOf(run.ledger).records, 5u);
 }
 
-// Its host is another one's by then; the word that it went came late.
-TEST_F(EstimateStory, WhatIsBelievedLateIsWhoseItWasThen) {
+// Its host belongs to another user by then; the event of the move arrived late.
+TEST_F(EstimateStory, LateAcceptedWorkGoesToTheOwnerOfItsTime) {
   Joins(0, 1);
   Joins(0, 2);
   Reports(1, 1, 150);
@@ -332,44 +334,44 @@ TEST_F(EstimateStory, WhatIsBelievedLateIsWhoseItWasThen) {
   EXPECT_TRUE(Of(run, 2, 2).micro == 100 * kMicro);
 }
 
-TEST_F(EstimateStory, AReportBeforeItsMachinesWordWaitsForIt) {
+TEST_F(EstimateStory, AReportBeforeItsMachineIsKnownWaits) {
   Reports(1, 1, 150);
   Joins(0, 1);
   EXPECT_TRUE(Of(Play(), 1).micro == 150 * kMicro);
 }
 
-TEST_F(EstimateStory, AReportOfAMachineThatNobodyNamesIsRefusedInTime) {
+TEST_F(EstimateStory, AReportOfAnUnknownMachineExpires) {
   Reports(1, 1, 150);
-  Say(31.5, 1, wire::Tick{.time = kStart + 31.5 * kDay});
+  Send(31.5, 1, wire::Tick{.time = kStart + 31.5 * kDay});
   const Played run = Play();
   EXPECT_TRUE(run.outcome.estimates.empty());
   EXPECT_EQ(run.outcome.refusals.at("UNKNOWN_HOST"), 1u);
 }
 
-TEST_F(EstimateStory, AReportOfAnotherHostOrOfOneThatIsGoneIsRefused) {
+TEST_F(EstimateStory, AReportOfAnotherOrRemovedHostIsRefused) {
   Joins(0, 1);
   Reports(1, 1, 150, 0, 2);
   Joins(2, 1, 1, 1, true);
   Reports(3, 1, 160);
-  Reports(1.5, 1, 100);  // was sent while it was here
+  Reports(1.5, 1, 100);  // sent while the host was still there
   const Played run = Play();
   EXPECT_EQ(run.outcome.refusals.at("WRONG_HOST"), 1u);
   EXPECT_EQ(run.outcome.refusals.at("UNKNOWN_HOST"), 1u);
   EXPECT_TRUE(Of(run, 1).micro == 100 * kMicro);
 }
 
-TEST_F(EstimateStory, AfterAChangeOfOwnerTheNewOneGetsWhatComesNext) {
+TEST_F(EstimateStory, AfterAChangeOfOwnerTheNewOwnerGetsLaterWork) {
   Joins(0, 1);
   Reports(1, 1, 100);
   Joins(1.5, 1, 2);
   Reports(2, 1, 250);
-  Reports(1.2, 1, 120);  // too late to be told apart: the counters have gone on
+  Reports(1.2, 1, 120);  // too late to be attributed: the counters have advanced
   const Played run = Play();
   EXPECT_TRUE(Of(run, 1).micro == 100 * kMicro);
   EXPECT_TRUE(Of(run, 2).micro == 150 * kMicro);
 }
 
-TEST_F(EstimateStory, ANewNumberOfTheHostBeginsNoNewCounters) {
+TEST_F(EstimateStory, ANewNumberOfTheHostContinuesItsCounters) {
   Joins(0, 1);
   Reports(1, 1, 100);
   Joins(1.5, 1, 1, 2);
@@ -379,9 +381,10 @@ TEST_F(EstimateStory, ANewNumberOfTheHostBeginsNoNewCounters) {
   EXPECT_TRUE((run.outcome.estimates.at({1, 1, 2}).micro == 50 * kMicro));
 }
 
-// Host 2 becomes host 1: day by day over some months, of two owners, and while reports and grants still come under both numbers.
-TEST_F(EstimateStory, WhatWasEstimatedOfAHostThatBecomesAnotherOneIsThatOnes) {
-  Say(0, 1, wire::HostMember{.host = HostId(2), .user = UserId(1), .whetstone = 1e9, .cpus = 1});
+// Host 2 is merged into host 1: daily reports over several months, from two owners, with reports and grants under
+// both numbers.
+TEST_F(EstimateStory, EstimatesOfAMergedHostBelongToItsHeir) {
+  Send(0, 1, wire::HostMember{.host = HostId(2), .user = UserId(1), .whetstone = 1e9, .cpus = 1});
   double credit = 0;
   double day = 1;
   const auto report_until = [&](double end, std::uint64_t host) {
@@ -396,8 +399,8 @@ TEST_F(EstimateStory, WhatWasEstimatedOfAHostThatBecomesAnotherOneIsThatOnes) {
   Granted(day, 50, 5);
   Joins(day, 1, 1, 2);
   report_until(220, 2);
-  Say(day, 1, wire::HostMerge{.host = HostId(2), .into = HostId(1)});
-  Say(day, 1, wire::Barrier{.ends_period = true});
+  Send(day, 1, wire::HostMerge{.host = HostId(2), .into = HostId(1)});
+  Send(day, 1, wire::Barrier{.ends_period = true});
   report_until(230, 2);
   EXPECT_EQ(Shown(), "1700 1695 1700");
   Granted(day, 51, 1000);
@@ -409,7 +412,8 @@ TEST_F(EstimateStory, WhatWasEstimatedOfAHostThatBecomesAnotherOneIsThatOnes) {
   EXPECT_EQ(Of(run, 1).days.size(), 210u);
   EXPECT_TRUE(Of(run, 1).granted == 1005 * kMicro);
   EXPECT_FALSE(run.outcome.estimates.contains({1, 1, 2}));
-  EXPECT_TRUE((run.outcome.estimates.at({1, 2, 2}).micro == 590 * kMicro)) << "it did that for another owner";
+  EXPECT_TRUE((run.outcome.estimates.at({1, 2, 2}).micro == 590 * kMicro))
+      << "that work was for another owner";
 }
 
 TEST_F(EstimateStory, FailedJobsCountTheirRunTime) {
@@ -424,7 +428,7 @@ TEST_F(EstimateStory, FailedJobsCountTheirRunTime) {
   EXPECT_TRUE(host.days.begin()->second.failed_run_time == 40000 * kMicro);
 }
 
-TEST_F(EstimateStory, AMonthOfSilenceAndThenItsWorkIsInOrder) {
+TEST_F(EstimateStory, WorkAfterAMonthOfSilenceIsAccepted) {
   Joins(0, 1);
   Reports(1, 1, 200);
   Reports(31, 1, 31 * 200);
@@ -437,19 +441,19 @@ TEST_F(EstimateStory, GrantsSettleEstimatesAndTheShownTotalNeverFalls) {
   EXPECT_EQ(Shown(), "100 100 100");
   Granted(1.5, 50, 30);
   EXPECT_EQ(Shown(), "100 70 100");
-  Granted(1.6, 51, 90);  // more than was estimated
+  Granted(1.6, 51, 90);  // more than the estimate
   EXPECT_EQ(Shown(), "100 0 120");
   Reports(2, 1, 110);
-  EXPECT_EQ(Shown(), "110 0 120") << "20 of the grants are ahead of the estimates";
+  EXPECT_EQ(Shown(), "110 0 120") << "grants exceed the estimates by 20";
   Reports(3, 1, 150);
   EXPECT_EQ(Shown(), "150 30 150");
   const Played run = Play();
   EXPECT_TRUE(Of(run, 1).granted == 120 * kMicro);
   EXPECT_TRUE((run.outcome.accounts.at({1, OracleAccountKind::kUser, 1}).micro == 120 * kMicro))
-      << "an estimate is no credit";
+      << "an estimate is not credit";
 }
 
-TEST_F(EstimateStory, WhatWasGrantedBeforeTheFirstEstimateSettlesNothing) {
+TEST_F(EstimateStory, GrantsBeforeTheFirstEstimateSettleNothing) {
   Granted(0.5, 50, 30);
   Joins(0.6, 1);
   Reports(1, 1, 50);
@@ -457,16 +461,16 @@ TEST_F(EstimateStory, WhatWasGrantedBeforeTheFirstEstimateSettlesNothing) {
   static_cast<void>(Play());
 }
 
-TEST_F(EstimateStory, LimitsAreTheProjects) {
-  Say(0, 1, wire::SettingsChange{.estimates = {.cpus = 0.5, .cpu_flops = {}, .gpus = {}, .gpu_flops = {}}});
+TEST_F(EstimateStory, EachProjectHasItsOwnLimits) {
+  Send(0, 1, wire::SettingsChange{.estimates = {.cpus = 0.5, .cpu_flops = {}, .gpus = {}, .gpu_flops = {}}});
   Joins(0, 1);
   Reports(1, 1, 150);
   EXPECT_TRUE(Of(Play(), 1).micro == 100 * kMicro);
 }
 
-// Project 1 keeps time for three days, project 2 for two months; both are the machine's from the beginning.
-TEST_F(EstimateStory, ForHowLongTimeIsKeptIsTheProjects) {
-  Say(0, 1, wire::SettingsChange{.estimates = {.saved_time = 3 * kDay}});
+// Project 1 keeps time for three days, project 2 for two months; the machine belongs to both from the start.
+TEST_F(EstimateStory, EachProjectSetsItsKeptTime) {
+  Send(0, 1, wire::SettingsChange{.estimates = {.saved_time = 3 * kDay}});
   Joins(0, 1);
   Joins(0, 2);
   Reports(40, 1, 10'000);
@@ -476,8 +480,8 @@ TEST_F(EstimateStory, ForHowLongTimeIsKeptIsTheProjects) {
   EXPECT_TRUE(Of(run, 1, 2).micro == 37 * 200 * kMicro);
 }
 
-TEST_F(EstimateStory, ALimitOnTimeThatIsNoTimeIsRefused) {
-  Say(0, 1, wire::SettingsChange{.estimates = {.saved_time = -1}});
+TEST_F(EstimateStory, AnInvalidTimeLimitIsRefused) {
+  Send(0, 1, wire::SettingsChange{.estimates = {.saved_time = -1}});
   Joins(0, 1);
   Reports(1, 1, 150);
   const Played run = Play();
@@ -485,7 +489,7 @@ TEST_F(EstimateStory, ALimitOnTimeThatIsNoTimeIsRefused) {
   EXPECT_TRUE(Of(run, 1).micro == 150 * kMicro);
 }
 
-// The oracle would see an error.
+// Canary: the comparison with the oracle must find the difference.
 TEST_F(EstimateStory, ADifferenceOfOneMicrosecondOrMicroCreditIsFound) {
   Joins(0, 1);
   Reports(1, 1, 100, 43200);

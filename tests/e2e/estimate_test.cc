@@ -1,5 +1,5 @@
-// Machines of account managers in a running pipeline: accounts, totals, audit and control totals agree about what was reported,
-// over restarts too.
+// Machines of account managers in a running pipeline: accounts, totals, audit and control totals agree about the
+// reports, also over restarts.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -41,10 +41,11 @@ class EstimateRun : public ::testing::Test {
     settings_.threads = 2;
     Open();
     for (const std::uint32_t project : {1u, 2u}) {
-      Say(0, wire::AppChange{.app = AppId(1), .policy = "assigned"}, project);
-      for (std::uint64_t user = 1; user <= 8; ++user) Say(0, wire::UserMember{.user = UserId(user)}, project);
+      Send(0, wire::AppChange{.app = AppId(1), .policy = "assigned"}, project);
+      for (std::uint64_t user = 1; user <= 8; ++user)
+        Send(0, wire::UserMember{.user = UserId(user)}, project);
       for (std::uint64_t host = 1; host <= 20; ++host)
-        Say(0, wire::HostMember{.host = HostId(host), .user = UserId(1 + host % 8), .cpus = 4}, project);
+        Send(0, wire::HostMember{.host = HostId(host), .user = UserId(1 + host % 8), .cpus = 4}, project);
     }
     Flush();
   }
@@ -59,7 +60,7 @@ class EstimateRun : public ::testing::Test {
     engine_.reset();
     Open();
   }
-  void Say(double day, wire::EventBody body, std::uint32_t project = 1) {
+  void Send(double day, wire::EventBody body, std::uint32_t project = 1) {
     Send(wire::EncodeEvent({.head = {.id = ++id_, .project = ProjectId(project), .time = kStart + day * kDay},
                             .body = std::move(body)}));
   }
@@ -94,11 +95,11 @@ class EstimateRun : public ::testing::Test {
                                .jobs = 3,
                                .failed_jobs = 1,
                                .failed_run_time = credit});
-    Say(day, report, project);
+    Send(day, report, project);
   }
   void Granted(double day, std::uint64_t result, std::uint64_t host, double credit) {
-    Say(day, CompletionOf(result, host, result, kStart + day * kDay));
-    Say(day, ValidationOf(result, host, result, credit));
+    Send(day, CompletionOf(result, host, result, kStart + day * kDay));
+    Send(day, ValidationOf(result, host, result, credit));
   }
   nlohmann::json Account(wire::AccountKind kind, std::uint64_t id) {
     Flush();
@@ -120,14 +121,14 @@ class EstimateRun : public ::testing::Test {
   std::uint64_t id_ = 100;
 };
 
-TEST_F(EstimateRun, AnAccountShowsWhatWasReportedAndWhatOfItIsGranted) {
-  Say(0, wire::MachineHost{.machine = 77, .host = HostId(7), .user = UserId(8)});
+TEST_F(EstimateRun, AnAccountShowsItsEstimateAndTheGrantedPart) {
+  Send(0, wire::MachineHost{.machine = 77, .host = HostId(7), .user = UserId(8)});
   Reports(1, 77, 7, 100);
   Reports(2, 77, 7, 160.25);
   Granted(2, 50, 7, 30);
   nlohmann::json user = Account(wire::AccountKind::kUser, 8);
   EXPECT_EQ(user["total"], "30.000000");
-  EXPECT_EQ(user["shown"], "30.000000") << "of the ledger";
+  EXPECT_EQ(user["shown"], "30.000000") << "from the ledger";
   nlohmann::json estimates = user["estimates"];
   EXPECT_EQ(estimates["credit"], "160.250000");
   EXPECT_EQ(estimates["provisional"], "130.250000");
@@ -166,15 +167,15 @@ TEST_F(EstimateRun, AnAccountShowsWhatWasReportedAndWhatOfItIsGranted) {
   EXPECT_EQ(Audit()["problem_count"], 0);
 }
 
-// Hosts 7 and 15 are of user 8.
-TEST_F(EstimateRun, AHostThatBecomesAnotherOneTakesItsEstimatesAlong) {
+// Hosts 7 and 15 belong to user 8.
+TEST_F(EstimateRun, AMergedHostKeepsItsEstimates) {
   Granted(0.5, 50, 15, 10);
-  Say(0, wire::MachineHost{.machine = 77, .host = HostId(7), .user = UserId(8)});
+  Send(0, wire::MachineHost{.machine = 77, .host = HostId(7), .user = UserId(8)});
   Reports(1, 77, 7, 100);
   Flush();
-  Say(1.5, wire::HostMerge{.host = HostId(7), .into = HostId(15)});
+  Send(1.5, wire::HostMerge{.host = HostId(7), .into = HostId(15)});
   Flush();
-  Reports(1.7, 77, 7, 150);  // it does not know yet
+  Reports(1.7, 77, 7, 150);  // the account manager does not know of the merge yet
   Granted(2, 51, 15, 150);
   EXPECT_EQ(Account(wire::AccountKind::kUser, 8)["estimates"]["provisional"], "0.000000");
   EXPECT_EQ(Account(wire::AccountKind::kHost, 15)["estimates"]["credit"], "150.000000");
@@ -185,8 +186,8 @@ TEST_F(EstimateRun, AHostThatBecomesAnotherOneTakesItsEstimatesAlong) {
   EXPECT_EQ(Audit()["problem_count"], 0);
 }
 
-// docs/guides/estimates.md describes it.
-TEST_F(EstimateRun, TheExampleComesToWhatIsToldOfIt) {
+// docs/guides/estimates.md describes this example.
+TEST_F(EstimateRun, TheExampleGivesTheDocumentedTotals) {
   std::ifstream file(COBBLESTONE_SOURCE_DIR "/examples/manager/reports.jsonl");
   for (std::string line; std::getline(file, line);) {
     auto envelope = wire::EnvelopeFromJson(line);
@@ -208,8 +209,8 @@ TEST_F(EstimateRun, TheExampleComesToWhatIsToldOfIt) {
   EXPECT_EQ(Audit()["problem_count"], 0);
 }
 
-// docs/guides/estimates.md describes it: generated, ingested, shown, audited.
-TEST_F(EstimateRun, GeneratedMachinesShowWhatIsNotGrantedYet) {
+// docs/guides/estimates.md describes this example: generated, ingested, shown, audited.
+TEST_F(EstimateRun, GeneratedMachinesShowEstimatesBeforeGrants) {
   GenerateOptions options;
   options.project = 3;
   options.results = 400;
@@ -231,10 +232,10 @@ TEST_F(EstimateRun, GeneratedMachinesShowWhatIsNotGrantedYet) {
   EXPECT_GT(audit["estimates"], 100);
 }
 
-// Its hosts lie in three partitions.
+// The project's hosts are in three partitions.
 TEST_F(EstimateRun, AProjectShowsTheDaysOfAllItsHosts) {
   for (const std::uint64_t host : {7, 9, 11}) {
-    Say(0, wire::MachineHost{.machine = host, .host = HostId(host), .user = UserId(1 + host % 8)});
+    Send(0, wire::MachineHost{.machine = host, .host = HostId(host), .user = UserId(1 + host % 8)});
     for (int day = 1; day <= 70; ++day) Reports(day, host, host, 10.5 * day);
   }
   Granted(70, 50, 9, 30);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""export_demo.py PROGRAM: the statistics files of the demo's data, read by a parser that is not ours (xml.etree), come to what
-the ledger holds, to the micro-credit: all together as the audit adds the ledger up, and account by account as the gateway finds
-its grants and postings."""
+"""export_demo.py PROGRAM: compares the statistics files of the demo's data, read by an independent parser (xml.etree),
+with the ledger to the micro-credit: the sums with the audit's, and each account with its grants and postings from the
+gateway."""
 
 import gzip
 import json
@@ -15,7 +15,7 @@ import xml.etree.ElementTree as ElementTree
 from decimal import Decimal
 
 PROJECTS = (1, 2)  # BOINC's history, and the demo's own traffic
-MOST_GRANTS = 1000  # that the gateway tells of one account
+MOST_GRANTS = 1000  # maximum in one answer of the gateway
 ACCOUNTS_ASKED = 150  # of each kind and project
 MILLION = Decimal(1000000)
 SPEC = """<boinc_db_dump_spec>
@@ -39,7 +39,7 @@ def check(is_so, *what):
 
 
 def micro(text):
-    check(re.fullmatch(r"[0-9]+\.[0-9]{6}", text), text, "has not six digits")
+    check(re.fullmatch(r"[0-9]+\.[0-9]{6}", text), text, "does not have six digits")
     return int(Decimal(text) * MILLION)
 
 
@@ -55,7 +55,7 @@ def totals(directory, table):
         check(root.tag == table + "s", path, "is of", root.tag)
         for record in root.findall(table):
             number = int(record.findtext("id"))
-            check(number not in found, table, number, "is there twice")
+            check(number not in found, table, number, "appears twice")
             found[number] = micro(record.findtext("total_credit"))
     return found
 

@@ -1,5 +1,6 @@
-// Hidden stays hidden: every route of the table is asked, as every role, in a world of people who hide each thing that can be
-// hidden, and no answer holds a marker that its viewer may not see. A route that is not in the table below fails the test.
+// Hidden data stays hidden. The test requests every route of the table as every role, in a project whose users hide
+// everything that can be hidden, and no answer contains a marker that its viewer may not see. A route that is not in
+// the table fails the test.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,22 +24,24 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-// Users by what they hide. Each has a team, a host and a result of its own; all numbers and names are found nowhere else.
+// Users by the data that they hide. Each has a team, a host and a result of its own; all numbers and names are unique
+// in the test.
 enum Who : int {
-  kOpen = 1,  // the volunteer of the token
+  kOpen = 1,  // the volunteer with the token
   kHidesHosts = 2,
   kNoConsent = 3,
   kDeleted = 4,
   kHidden = 5,   // the profile is hidden
-  kForeign = 6,  // open, and the former owner of a host that is the volunteer's now
+  kForeign = 6,  // hides nothing; the former owner of a host that now belongs to the volunteer
 };
 std::string UserOf(int who) { return who == kOpen ? "1" : "771000" + std::to_string(who); }
 std::string TeamOf(int who) { return "775000" + std::to_string(who); }
 std::string HostOf(int who) { return "772000" + std::to_string(who); }
 std::string ResultOf(int who) { return "773000" + std::to_string(who); }
 std::string NameOf(int who) { return "MARKNAME" + std::to_string(who); }
-constexpr const char* kHandedOn = "7730009";  // by the volunteer, on the host that was the foreign user's
-// In texts of events that are refused, and of lines that are none.
+constexpr const char* kHandedOn =
+    "7730009";  // a result of the volunteer, on the host that was the foreign user's
+// In texts of refused events, and of lines that are not events.
 constexpr const char* kText = "MARKTEXT";
 
 class Events {
@@ -108,7 +111,7 @@ std::string World() {
   }
   for (int who = kOpen; who <= kForeign; ++who)
     events.Granted(ResultOf(who), HostOf(who), "774000" + std::to_string(who));
-  // One workunit of the volunteer and of another.
+  // One workunit of the volunteer and of another user.
   events.Granted("7730011", HostOf(kOpen), "7740011", 2);
   events.Granted("7730012", HostOf(kForeign), "7740011", 2);
   events.Add({{"user", {{"user", UserOf(kDeleted)}, {"deleted", true}}}}, 1.7e9 + 3800);
@@ -122,7 +125,7 @@ std::string Refusals() {
   for (const int who : {kHidesHosts, kNoConsent, kDeleted, kHidden}) {
     const json entry{{"user", UserOf(who)}, {"host", HostOf(who)}, {"team", TeamOf(who)}, {"workunit", "1"},
                      {"app", "1"},          {"app_version", "1"},  {"credit_micro", "1"}, {"previous", "77"}};
-    const double time = 1.7e9 + 4000 + who;  // so that ids repeat under no event of the world
+    const double time = 1.7e9 + 4000 + who;  // so that no id repeats an event of the project
     events.Add({{"reversal", {{"result", ResultOf(who)}, {"reason", kText}, {"entry", entry}}}}, time);
     events.Add({{"repricing",
                  {{"result", ResultOf(who)}, {"policy_version", 9}, {"reason", kText}, {"entry", entry}}}},
@@ -147,7 +150,7 @@ std::string Refusals() {
   return events.lines();
 }
 
-// What a route is asked. {who}: each of the users.
+// Requests of a route. {who}: each of the users.
 struct Asked {
   const char* method;
   const char* path;
@@ -218,8 +221,8 @@ std::vector<Asked> Table() {
 struct Viewer {
   const char* name;
   const char* token;
-  bool sees_all;   // a token that reads or operates
-  bool volunteer;  // the open user's
+  bool sees_all;   // a read or operate token
+  bool volunteer;  // the open user's token
 };
 constexpr Viewer kViewers[] = {
     {"nobody", "", false, false},
@@ -230,11 +233,11 @@ constexpr Viewer kViewers[] = {
     {"metrics", kMetricsToken, false, false},
 };
 
-// What must not be in an answer to this viewer.
+// Markers that an answer to this viewer must not contain.
 std::set<std::string> Forbidden(const Viewer& viewer, bool own, const Asked& asked, const std::string& url) {
   const std::string path = asked.path;
   const auto about = [&](const char* part) { return path.find(part) != std::string::npos; };
-  // A deleted user's name and texts are gone, for everybody; texts of members are no refused record's.
+  // A deleted user's name and texts are erased for everyone. Texts of members do not appear in refused records.
   std::set<std::string> never = {NameOf(kDeleted)};
   if (viewer.sees_all) return never;
   never.insert(kText);
@@ -243,7 +246,7 @@ std::set<std::string> Forbidden(const Viewer& viewer, bool own, const Asked& ask
     never.insert(UserOf(who));
   }
   never.insert(UserOf(kDeleted));
-  // A refused event and the live feed's newest say of nobody whose they are.
+  // Refused events and the live feed's newest grants name no owner.
   const bool of_hosts =
       about("/hosts") || about("/results") || about("scheduler") || about("/refused") || about("/live");
   if (of_hosts)
@@ -264,7 +267,7 @@ std::set<std::string> Forbidden(const Viewer& viewer, bool own, const Asked& ask
   if (own && !viewer.volunteer)
     never.merge(
         std::set<std::string>{NameOf(kOpen), HostOf(kOpen), ResultOf(kOpen), TeamOf(kOpen), kHandedOn});
-  // What the viewer has said: an account under its number is an account, and an error repeats its address.
+  // A viewer may see its own input: an account exists under its number, and an error repeats its URL.
   std::erase_if(never, [&](const std::string& marker) {
     return marker != kText && marker.find("NAME") == std::string::npos &&
            url.find(marker) != std::string::npos;
@@ -291,7 +294,7 @@ TEST(GatewayHiddenTable, HasEveryRoute) {
     routes.insert(std::string(route.method) + " " + std::string(route.path));
   for (const Asked& one : Table()) asked.insert(std::string(one.method) + " " + one.path);
   EXPECT_EQ(asked, routes)
-      << "a new route must say here what is asked of it, and so be looked at as every role";
+      << "add a new route with its requests to the table, so that it is tested as every role";
 }
 
 TEST_P(GatewayHidden, NoAnswerShowsWhatItsViewerMayNotSee) {
@@ -302,10 +305,11 @@ TEST_P(GatewayHidden, NoAnswerShowsWhatItsViewerMayNotSee) {
   served.GetUntil(
       "/api/v1/projects/1/hosts/" + HostOf(kForeign) + "/grants",
       [](const Reply& reply) { return reply.body.find(kHandedOn) != std::string::npos; }, kReadToken);
-  // Watch from before the refusals on, each until the newest refusal has come, or a flow beyond it where none is for the viewer.
+  // Viewers watch from before the refusals on, until the newest refusal arrives, or for 20 flows if the viewer may
+  // not see refusals.
   std::map<std::string, std::string> live;
   std::vector<std::thread> watching;
-  // Each has had its first flow, behind which a refusal is news, or may not watch.
+  // Each viewer has received its first flow, after which a refusal is news, or may not watch.
   std::latch watched(std::size(kViewers));
   for (const Viewer& viewer : kViewers)
     watching.emplace_back([&served, &watched, token = std::string(viewer.token), text = &live[viewer.name]] {
@@ -330,19 +334,19 @@ TEST_P(GatewayHidden, NoAnswerShowsWhatItsViewerMayNotSee) {
   const Reply bad = served.Post("/api/v1/events?source=bad&bad_lines=refuse", Refusals(), kIngestToken);
   EXPECT_EQ(bad.status, 200) << bad.body;
   EXPECT_EQ(bad.body.find(kText), std::string::npos)
-      << "an answer names a line's fault, not its contents: " << bad.body;
+      << "an answer names the error of a line, not its contents: " << bad.body;
   served.GetUntil(
       "/api/v1/refused?limit=1",
       [](const Reply& reply) { return reply.json()["data"].value("all", 0) >= 26; }, kReadToken);
   for (std::thread& one : watching) one.join();
 
-  std::string all;  // that those saw who may see all: what hides from nobody proves nothing
+  std::string all;  // the answers to viewers who may see everything: a marker that is nowhere proves nothing
   for (const Viewer& viewer : kViewers)
     for (const Asked& asked : Table()) {
       if (std::string(asked.path) == "/api/v1/live") Expect(viewer, asked, asked.path, live[viewer.name]);
       for (const std::string& url : asked.urls) {
         const bool get = std::string(asked.method) == "GET";
-        // Resubmitting and sending change what there is: by those alone who may not.
+        // Resubmitting and sending change state, so they are tried only with tokens that lack the permission.
         if (!get && (std::string(viewer.name) == "operate" || std::string(viewer.name) == "ingest")) continue;
         const Reply reply =
             get ? served.Get(url, viewer.token) : served.Post(url, "MARKTEXT\n", viewer.token);
@@ -354,11 +358,11 @@ TEST_P(GatewayHidden, NoAnswerShowsWhatItsViewerMayNotSee) {
     }
   for (int who = kOpen; who <= kForeign; ++who)
     for (const std::string& marker : {UserOf(who), HostOf(who), ResultOf(who), TeamOf(who)})
-      EXPECT_NE(all.find(marker), std::string::npos) << "nothing hides " << marker << ": it is nowhere";
+      EXPECT_NE(all.find(marker), std::string::npos) << marker << " appears in no answer at all";
   for (const int who : {kOpen, kHidesHosts, kNoConsent, kHidden, kForeign})
     EXPECT_NE(all.find(NameOf(who)), std::string::npos) << NameOf(who);
   EXPECT_NE(live["read"].find("event: refused"), std::string::npos) << live["read"];
-  // Nor do other users of the machine read it in the files.
+  // Other users of the machine cannot read it in the files either.
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_ / "data"))
     EXPECT_EQ(entry.status().permissions() &
                   (std::filesystem::perms::group_all | std::filesystem::perms::others_all),

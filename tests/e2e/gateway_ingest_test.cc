@@ -1,4 +1,4 @@
-// Events over HTTP: each line once, whatever is sent again, over deaths of the program too.
+// Events over HTTP: each line is ingested once, whatever is sent again, also over deaths of the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ std::string Part(const std::vector<std::string>& lines, std::size_t begin, std::
 
 std::string From(std::size_t line) { return std::string(kEvents) + "&first_line=" + std::to_string(line); }
 
-// Of some users, from a directory that nobody runs on.
+// Totals of some users, from a directory that no program uses.
 json Totals(const TempDir& dir, const std::string& data) {
   json totals = json::array();
   for (const int user : {1, 4, 7, 10, 13}) {
@@ -50,7 +50,7 @@ json Totals(const TempDir& dir, const std::string& data) {
   return totals;
 }
 
-TEST(GatewayIngest, EachLineIsTakenInOnceAndTheCreditIsThatOfIngest) {
+TEST(GatewayIngest, EachLineIsIngestedOnceWithTheCreditOfIngest) {
   TempDir dir;
   const std::string text = EventLines(dir, 400);
   const auto lines = LinesOf(text);
@@ -59,7 +59,7 @@ TEST(GatewayIngest, EachLineIsTakenInOnceAndTheCreditIsThatOfIngest) {
   Served served(dir, "");
   ASSERT_TRUE(served.Start()) << served.process().err();
 
-  // In three batches, the first of which has the catalogue and all members.
+  // In three batches; the first one has the catalogue and all members.
   std::size_t at = 0;
   for (const std::size_t end : {std::size_t{500}, std::size_t{700}, lines.size()}) {
     const Reply reply = served.Post(From(at), Part(lines, at, end), kIngestToken);
@@ -73,7 +73,7 @@ TEST(GatewayIngest, EachLineIsTakenInOnceAndTheCreditIsThatOfIngest) {
                                           {"refused", json::array()}}));
     at = end;
   }
-  // Again: the last batch, all from the beginning, all in other batches.
+  // Sent again: the last batch, everything from the start, everything in other batches.
   Reply again = served.Post(From(700), Part(lines, 700, lines.size()), kIngestToken);
   ASSERT_EQ(again.status, 200) << again.body;
   EXPECT_EQ(again.json()["data"]["repeated"], lines.size() - 700);
@@ -87,7 +87,7 @@ TEST(GatewayIngest, EachLineIsTakenInOnceAndTheCreditIsThatOfIngest) {
   }
   const json known = served.Get(kEvents, kIngestToken).json()["data"];
   EXPECT_EQ(known["lines"], lines.size());
-  // `ingest` knows the source, too.
+  // `ingest` continues the same source.
   const Finished same =
       RunProgram(dir.path(), {"ingest", "events.jsonl", "--source", "http", "--data", "data"});
   EXPECT_EQ(same.code, 0) << same.err;
@@ -121,11 +121,11 @@ TEST(GatewayIngest, OtherLinesUnderTheSameNumbersAreAConflict) {
   conflict(0, Part(changed, 0, 60), "differ from the ingested lines");
   conflict(30, Part(lines, 30, 60), "is no longer available");
   EXPECT_EQ(served.Get(kEvents, kIngestToken).json()["data"]["lines"], 60);
-  // And it goes on where it was.
+  // The source then continues at its position.
   EXPECT_EQ(served.Post(From(60), Part(lines, 60, 70), kIngestToken).status, 200);
 }
 
-TEST(GatewayIngest, ABadLineIsNamedAndNothingOfItsBatchIsTaken) {
+TEST(GatewayIngest, ABadLineIsNamedAndItsBatchIsRejected) {
   TempDir dir;
   const auto lines = LinesOf(EventLines(dir, 100));
   Served served(dir, "");
@@ -141,7 +141,7 @@ TEST(GatewayIngest, ABadLineIsNamedAndNothingOfItsBatchIsTaken) {
   EXPECT_EQ(reply.json()["lines"], 50);
   EXPECT_EQ(served.Get(kEvents, kIngestToken).json()["data"]["lines"], 50);
 
-  // As `ingest` does, it is kept among what is refused, where it asks for that.
+  // With bad_lines=refuse the line is stored with the refused records, as `ingest` does.
   reply = served.Post(From(50) + "&bad_lines=refuse", bad, kIngestToken);
   ASSERT_EQ(reply.status, 200) << reply.body;
   EXPECT_EQ(reply.json()["data"]["lines"], 55);
@@ -150,8 +150,7 @@ TEST(GatewayIngest, ABadLineIsNamedAndNothingOfItsBatchIsTaken) {
   const json refused = served.Get("/api/v1/refused", kReadToken).json()["data"];
   ASSERT_EQ(refused["all"], 2) << refused;
   EXPECT_EQ(refused["refused"][0]["source"], "http");
-  EXPECT_EQ(refused["refused"][0]["line"], 55)
-      << "the newest first, and the same line as in the answer above";
+  EXPECT_EQ(refused["refused"][0]["line"], 55) << "newest first, with the same line as in the answer above";
   EXPECT_EQ(served.Get("/api/v1/refused/1", kReadToken).json()["data"], refused["refused"][0]);
   EXPECT_EQ(served.Get("/api/v1/refused?from=0&limit=1", kReadToken).json()["data"]["refused"][0]["number"],
             0);
@@ -159,7 +158,7 @@ TEST(GatewayIngest, ABadLineIsNamedAndNothingOfItsBatchIsTaken) {
   EXPECT_EQ(served.Get("/api/v1/refused/2", kReadToken).status, 404);
 }
 
-// As an operator should: a new file in the old one's place.
+// Replaces the token file atomically, as an operator should.
 void SetTokens(const TempDir& dir, const std::string& text) {
   std::ofstream(dir / "tokens.new") << text;
   ASSERT_EQ(::chmod((dir / "tokens.new").c_str(), 0600), 0);
@@ -182,12 +181,12 @@ TEST(GatewayTokens, AnOpenStreamEndsWhenItsTokenIsRevoked) {
   while (!flows && !over) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_FALSE(over);
   SetTokens(dir, "read another-token-0123456789\n");
-  watcher.join();  // else the test runs out of time
+  watcher.join();  // otherwise the test would run into its time limit
   EXPECT_EQ(served.Get("/api/v1/projects", "another-token-0123456789").status, 200);
   EXPECT_EQ(served.Get("/api/v1/projects", kReadToken).status, 401);
 }
 
-TEST(GatewayIngest, ATokenSendsWhatItsLineSaysAndNothingOfABatchThatHasMore) {
+TEST(GatewayIngest, ATokenWithoutPermissionRejectsTheWholeBatch) {
   TempDir dir;
   Served served(dir, "");
   ASSERT_TRUE(served.Start()) << served.process().err();
@@ -215,7 +214,7 @@ TEST(GatewayIngest, ATokenSendsWhatItsLineSaysAndNothingOfABatchThatHasMore) {
   EXPECT_EQ(served.Post(post, user, kOtherIngestToken).status, 200);
 }
 
-TEST(GatewayIngest, ASourceIsItsSendersOverRestartsAndRotatedTokens) {
+TEST(GatewayIngest, ASourceKeepsItsOwnerOverRestartsAndTokenRotation) {
   TempDir dir;
   const std::string event = R"({"id":"1","project":1,"time":1700000000,"user":{"user":"1","name":"Ada"}})"
                             "\n";
@@ -230,7 +229,7 @@ TEST(GatewayIngest, ASourceIsItsSendersOverRestartsAndRotatedTokens) {
   };
   const auto serves = [&](Served& served) {
     if (!served.Start()) return false;
-    // What the file says now, which the program that just started may not have read yet.
+    // Waits until the program has read the current token file, which may be after its start.
     return served
                .GetUntil(
                    "/api/v1/events?source=unused", [](const Reply& r) { return r.status == 200; },
@@ -243,7 +242,7 @@ TEST(GatewayIngest, ASourceIsItsSendersOverRestartsAndRotatedTokens) {
     EXPECT_EQ(served.Post(at(0), event, kOtherIngestToken).status, 200);
     turned_away(served, kIngestToken);
     EXPECT_EQ(served.Post(at(1), event, kOtherIngestToken).json()["data"]["lines"], 2);
-    // Its token gets a name, while the program runs.
+    // The token gets a name while the program runs.
     SetTokens(dir, std::string("ingest 1 all server1:") + kOtherIngestToken + "\ningest * all " +
                        kIngestToken + "\ningest 1 all other:other-token-0123456789\n");
     served.GetUntil(
@@ -251,7 +250,7 @@ TEST(GatewayIngest, ASourceIsItsSendersOverRestartsAndRotatedTokens) {
         "other-token-0123456789");
     turned_away(served, "other-token-0123456789");
     EXPECT_EQ(served.Post(at(2), event, kOtherIngestToken).json()["data"]["lines"], 3);
-    // It is rotated: the old one opens nothing, the new one goes on.
+    // The token is rotated: the old one is rejected, the new one continues the source.
     SetTokens(dir,
               std::string("ingest 1 all server1:new-token-0123456789\ningest * all ") + kIngestToken + "\n");
     served.GetUntil(
@@ -259,7 +258,7 @@ TEST(GatewayIngest, ASourceIsItsSendersOverRestartsAndRotatedTokens) {
         "new-token-0123456789");
     EXPECT_EQ(served.Post(at(3), event, kOtherIngestToken).status, 401);
     EXPECT_EQ(served.Post(at(3), event, "new-token-0123456789").json()["data"]["lines"], 4);
-    // A file that is wrong changes nothing, and health says so.
+    // A malformed file changes nothing, and health reports it.
     SetTokens(dir, "ingest new-token-0123456789\n");
     const Reply health = served.GetUntil(
         "/api/v1/health", [](const Reply& r) { return r.json().value("status", "") == "degraded"; });
@@ -278,7 +277,7 @@ TEST(GatewayIngest, ASourceIsItsSendersOverRestartsAndRotatedTokens) {
       "newer-token-0123456789");
   turned_away(again, kIngestToken);
   EXPECT_EQ(again.Post(at(5), event, "newer-token-0123456789").json()["data"]["lines"], 6);
-  // What files have sent is the operator's, who may go on with every source.
+  // Sources of files belong to the operator, who may continue every source.
   again.process().Signal(SIGTERM);
   EXPECT_EQ(again.process().Wait(), 0);
   std::ofstream(dir / "file.jsonl") << event;
@@ -307,7 +306,7 @@ TEST(GatewayIngest, ABadBatchIsAnsweredWithItsFirst100Lines) {
   EXPECT_EQ(served.Get("/api/v1/refused?limit=1").json()["data"]["all"], 100000);
 }
 
-TEST(GatewayIngest, ProtobufIsTakenInAsWell) {
+TEST(GatewayIngest, ProtobufIsIngestedAsWell) {
   TempDir dir;
   ASSERT_EQ(
       RunProgram(dir.path(), {"generate", "events.pb", "--results", "50", "--hosts", "20", "--quiet"}).code,
@@ -327,7 +326,7 @@ TEST(GatewayIngest, ProtobufIsTakenInAsWell) {
   EXPECT_EQ(served.Post(kEvents, bytes, kIngestToken, "text/csv").status, 415);
 }
 
-// Killed before a write is synced, behind it, and from outside: the batch that had no answer is sent again.
+// Killed before a write is synced, after it, and from outside: a batch without an answer is sent again.
 TEST(GatewayIngest, KillNineLosesNothingAndDoublesNothing) {
   TempDir dir;
   const auto lines = LinesOf(EventLines(dir, 3000));
@@ -337,7 +336,7 @@ TEST(GatewayIngest, KillNineLosesNothingAndDoublesNothing) {
   for (const char* failpoint : {"E3:4", "E4:4", "E3:9", "E4:12", ""}) {
     Served served(dir, "", "run", failpoint);
     if (!served.Start()) {
-      ++deaths;  // it met its point while it opened
+      ++deaths;  // the failpoint hit during the open
       continue;
     }
     while (done < lines.size()) {
@@ -358,19 +357,19 @@ TEST(GatewayIngest, KillNineLosesNothingAndDoublesNothing) {
   }
   EXPECT_GE(deaths, 3);
   ASSERT_EQ(done, lines.size());
-  // All has been taken in: this only works on what waits.
+  // Everything is ingested already; this only processes the rest.
   EXPECT_EQ(RunProgram(dir.path(), {"ingest", "events.jsonl", "--source", "http", "--data", "data"}).code, 0);
   EXPECT_EQ(Totals(dir, "data"), Totals(dir, "reference"));
   EXPECT_EQ(RunProgram(dir.path(), {"audit", "--data", "data"}).code, 0);
 }
 
-TEST(GatewayIngest, APipelineInLockstepSaysHowItWantsItsEvents) {
+TEST(GatewayIngest, ALockstepPipelineExplainsTheRequiredOrder) {
   TempDir dir;
   const auto lines = LinesOf(EventLines(dir, 50));
   std::ofstream(dir / "lockstep.yaml")
       << "data_directory: data\norder: lockstep\ngateway: {listen: '127.0.0.1:0', "
          "tokens_file: tokens}\n";
-  Served unused(dir, "", "config");  // writes the tokens
+  Served unused(dir, "", "config");  // writes the token file
   Background run(dir.path(), {"run", "--config", "lockstep.yaml"});
   ASSERT_TRUE(run.WaitFor("gateway=")) << run.err();
   const std::size_t begin = run.err().rfind("gateway=") + 8;

@@ -1,4 +1,4 @@
-// The built program with its gateway, asked over HTTP as anybody asks it.
+// The built program with its gateway, used over HTTP like by any client.
 #pragma once
 
 #include <httplib.h>
@@ -19,7 +19,7 @@ inline constexpr const char* kIngestToken = "ingest-token-0123456789";
 inline constexpr const char* kOperateToken = "operate-token-0123456789";
 inline constexpr const char* kMetricsToken = "metrics-token-0123456789";
 inline constexpr const char* kOtherIngestToken =
-    "other-ingest-token-0123456789";  // of project 1 alone, no corrections
+    "other-ingest-token-0123456789";  // of project 1 only, without corrections
 inline constexpr const char* kVolunteerToken = "volunteer-token-0123456789";  // user 1 of project 1
 
 struct Reply {
@@ -34,17 +34,17 @@ struct Reply {
   }
 };
 
-// A program that serves; its directory is `dir`/data.
+// A program that serves HTTP; its directory is `dir`/data.
 class Served {
  public:
   // `settings`: lines below `gateway:`. `verb`: run or gateway.
   Served(const TempDir& dir, const std::string& settings, const std::string& verb = "run",
          const std::string& failpoint = "");
 
-  // A program that was started otherwise.
+  // A program that was started in another way.
   explicit Served(std::unique_ptr<Background> process) : process_(std::move(process)) {}
 
-  // Waits until it serves; false, when it has ended before.
+  // Waits until the program serves. False: it ended before.
   bool Start();
   [[nodiscard]] Background& process() { return *process_; }
   [[nodiscard]] const std::string& url() const { return url_; }
@@ -52,7 +52,8 @@ class Served {
   Reply Get(const std::string& path, const std::string& token = "", const httplib::Headers& more = {});
   Reply Post(const std::string& path, const std::string& body, const std::string& token = "",
              const std::string& type = "application/x-ndjson");
-  // Asks until the answer is as it is wanted, for a minute at most: the state that is asked is some moments old.
+  // Repeats the request until the answer satisfies the predicate, for at most a minute, because answers lag behind by
+  // moments.
   Reply GetUntil(const std::string& path, const std::function<bool(const Reply&)>& wanted,
                  const std::string& token = "");
 
@@ -61,9 +62,9 @@ class Served {
   std::string url_;
 };
 
-// The tokens above, as a file that the gateway takes.
+// Writes the tokens above as a token file of the gateway.
 void WriteTokens(const std::string& path);
-// Lines of JSON, each an event, of such traffic, by the program itself.
+// Events as lines of JSON, from the program's own generator.
 std::string EventLines(const TempDir& dir, int results, const std::vector<std::string>& more = {});
 
 }  // namespace cobblestone::testing

@@ -1,4 +1,4 @@
-// The gateway of a running program, over real HTTP: who may ask what, what is answered, what is turned away, how it ends.
+// The gateway of a running program, over real HTTP: access by role, answers, rejected requests, and the end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -36,9 +36,9 @@ class GatewayTest : public ::testing::Test {
   // 200 results of 20 hosts and 13 users, all granted and shown.
   void Fill(Served& served) {
     const std::string events = EventLines(dir_, 200);
-    const Reply taken = served.Post("/api/v1/events?source=all", events, kIngestToken);
-    ASSERT_EQ(taken.status, 200) << taken.body;
-    // The gateway answers from what is written to disk: until nothing waits, and all of it is.
+    const Reply accepted = served.Post("/api/v1/events?source=all", events, kIngestToken);
+    ASSERT_EQ(accepted.status, 200) << accepted.body;
+    // The gateway answers from the state on disk: waits until nothing lags and everything is written.
     int settled = 0;
     const Reply tasks = served.GetUntil(
         "/api/v1/tasks",
@@ -122,23 +122,22 @@ TEST_F(GatewayTest, EveryQuestionHasItsAnswer) {
   EXPECT_EQ(xml.header("Content-Type"), "application/xml; charset=utf-8");
   EXPECT_THAT(xml.body,
               HasSubstr("<user_total_credit>" + user["total"].get<std::string>() + "</user_total_credit>\n"));
-  const json rests = json::parse(xml.header("Cobblestone-As-Of"), nullptr, false);
-  ASSERT_TRUE(rests.is_object()) << xml.header("Cobblestone-As-Of");
+  const json as_of = json::parse(xml.header("Cobblestone-As-Of"), nullptr, false);
+  ASSERT_TRUE(as_of.is_object()) << xml.header("Cobblestone-As-Of");
   const json now = served.Get("/api/v1/projects/1/users/1").json()["as_of"];
-  EXPECT_EQ(rests["epoch"], now["epoch"]);
-  ASSERT_EQ(rests["positions"].size(), 1u);
-  EXPECT_EQ(rests["positions"][0], now["positions"][rests["positions"][0]["slot"].get<std::size_t>()]);
+  EXPECT_EQ(as_of["epoch"], now["epoch"]);
+  ASSERT_EQ(as_of["positions"].size(), 1u);
+  EXPECT_EQ(as_of["positions"][0], now["positions"][as_of["positions"][0]["slot"].get<std::size_t>()]);
   for (const char* path : {"/api/v1/projects", "/api/v1/tasks", "/api/v1/refused"})
     EXPECT_EQ(served.Get(path).json()["as_of"]["positions"], now["positions"]) << path;
   EXPECT_EQ(served.Get("/api/v1/projects").json()["data"][0]["users"], 13);
   EXPECT_EQ(served.Get("/api/v1/tasks").json()["data"]["tasks"].size(), 4u);
   EXPECT_EQ(served.Get("/api/v1/health").json(), (json{{"status", "ok"}, {"problems", json::array()}}));
   EXPECT_TRUE(served.Get("/api/v1/openapi.json").json().contains("paths"));
-  EXPECT_THAT(served.process().err(), Not(HasSubstr("request")))
-      << "no log of requests where none is asked for";
+  EXPECT_THAT(served.process().err(), Not(HasSubstr("request"))) << "requests are logged only on demand";
 }
 
-TEST_F(GatewayTest, WhatIsNotThereAndWhatIsWrongAreToldApart) {
+TEST_F(GatewayTest, MissingDataAndBadRequestsHaveDifferentAnswers) {
   Served served(dir_, "");
   ASSERT_TRUE(served.Start()) << served.process().err();
   Fill(served);
@@ -186,7 +185,7 @@ TEST_F(GatewayTest, WhatIsNotThereAndWhatIsWrongAreToldApart) {
   EXPECT_EQ(served.Get("/no-such-page").status, 404);
 }
 
-// On which nothing runs.
+// A directory on which no program runs.
 TEST_F(GatewayTest, ADirectoryIsServedWithItsMetrics) {
   ASSERT_EQ(
       RunProgram(dir_.path(), {"generate", "events.pb", "--results", "50", "--hosts", "5", "--quiet"}).code,
@@ -210,7 +209,7 @@ TEST_F(GatewayTest, ADirectoryIsServedWithItsMetrics) {
   }
 }
 
-TEST_F(GatewayTest, ATokenOpensWhatItsRoleMayAndNoMore) {
+TEST_F(GatewayTest, ATokenGrantsExactlyThePermissionsOfItsRole) {
   Served served(dir_, "  anonymous_role: none\n  access_log: true\n");
   ASSERT_TRUE(served.Start()) << served.process().err();
   Fill(served);
@@ -234,7 +233,7 @@ TEST_F(GatewayTest, ATokenOpensWhatItsRoleMayAndNoMore) {
       EXPECT_EQ(reply.header("WWW-Authenticate"), "Bearer");
     }
   }
-  // A body that may not be sent is not read, and the connection is good for the next request.
+  // A body that may not be sent is not read, and the connection stays usable for the next request.
   httplib::Client client(served.url());
   client.set_keep_alive(true);
   const std::string body(300000, 'x');
@@ -257,11 +256,11 @@ TEST_F(GatewayTest, ATokenOpensWhatItsRoleMayAndNoMore) {
     EXPECT_THAT(log, Not(HasSubstr(secret)));
 }
 
-TEST_F(GatewayTest, AnOperatorGivesARefusedEventOnceMore) {
+TEST_F(GatewayTest, AnOperatorResubmitsARefusedEvent) {
   Served served(dir_, "");
   ASSERT_TRUE(served.Start()) << served.process().err();
   Fill(served);
-  // Of a host that nobody has named, and too far ahead of its time.
+  // Of an unknown host, and dated too far ahead.
   const std::string event =
       R"({"id":"1","project":1,"time":99999999999,"completion":{"result":"77777","host":"5","workunit":"7","app":"1"}})"
       "\n";
@@ -281,10 +280,10 @@ TEST_F(GatewayTest, AnOperatorGivesARefusedEventOnceMore) {
           .json()["data"]["all"]
           .get<int>(),
       number + 1)
-      << "it is refused again, and stands at the end";
+      << "it is refused again, with a new number";
 }
 
-TEST_F(GatewayTest, AccountsAreTheirUsersAloneWhereThatIsSet) {
+TEST_F(GatewayTest, AccountsAreVisibleOnlyToTheirUsersWhereConfigured) {
   Served served(dir_, "  accounts_visible: own\n");
   ASSERT_TRUE(served.Start()) << served.process().err();
   Fill(served);
@@ -328,7 +327,7 @@ TEST_F(GatewayTest, AccountsAreTheirUsersAloneWhereThatIsSet) {
     EXPECT_EQ(served.Get(project + path).status, 401) << path;
   }
   EXPECT_EQ(served.Get("/api/v1/refused", kVolunteerToken).status, 403);
-  EXPECT_EQ(served.Get(project + "/scales").status, 200) << "scales are nobody's account";
+  EXPECT_EQ(served.Get(project + "/scales").status, 200) << "scales do not belong to an account";
   EXPECT_EQ(served.Get(project + "/top/users", kReadToken).status, 200);
 }
 
@@ -344,7 +343,7 @@ TEST_F(GatewayTest, WithoutLeadersThereAreNoLists) {
       EXPECT_EQ(served.Get(project + board, token).status, 403) << board;
     EXPECT_EQ(served.Get(project + "/users/2", token).status, 200);
     EXPECT_EQ(served.Get(project + "/teams/" + team, token).json()["data"]["top_members"], json::array());
-    // What a search finds would be a list of the first.
+    // Search results in order of credit would be a leader board.
     std::vector<int> ids;
     const json found = served.Get(project + "/search?q=user&kind=user", token).json();
     for (const json& row : found["data"]) ids.push_back(row["id"].get<int>());
@@ -354,8 +353,8 @@ TEST_F(GatewayTest, WithoutLeadersThereAreNoLists) {
   }
 }
 
-// What is said of a user once more, later, and more of it.
-std::string Retold(const std::string& events, int user, const json& more) {
+// A later event of the same user with additional fields.
+std::string LaterEvent(const std::string& events, int user, const json& more) {
   std::istringstream lines(events);
   for (std::string line; std::getline(lines, line);) {
     json event = json::parse(line);
@@ -368,7 +367,7 @@ std::string Retold(const std::string& events, int user, const json& more) {
   return {};
 }
 
-TEST_F(GatewayTest, WhatOthersSeeOfAUserIsWhatItsProfileAndItsConsentSay) {
+TEST_F(GatewayTest, ProfileAndConsentDecideWhatOthersSeeOfAUser) {
   Served served(dir_, "");
   ASSERT_TRUE(served.Start()) << served.process().err();
   Fill(served);
@@ -378,7 +377,7 @@ TEST_F(GatewayTest, WhatOthersSeeOfAUserIsWhatItsProfileAndItsConsentSay) {
     EXPECT_EQ(reply.status, 200) << path << ": " << reply.body;
     return reply.json()["data"];
   };
-  // Two who have hosts with grants: one will hide them, the other will not consent.
+  // Two users with hosts and grants: the first will hide its hosts, the second will not consent.
   std::vector<int> users;
   for (int user = 2; users.size() < 2; ++user)
     if (!get("/users/" + std::to_string(user), kReadToken)["hosts"].empty() &&
@@ -389,8 +388,8 @@ TEST_F(GatewayTest, WhatOthersSeeOfAUserIsWhatItsProfileAndItsConsentSay) {
   std::ifstream file(dir_ / "events.jsonl");
   const std::string events{std::istreambuf_iterator<char>(file), {}};
   std::string more =
-      Retold(events, users[0], {{"profile", {{"show_hosts", false}, {"create_time", "1234567890"}}}}) +
-      Retold(events, users[1], {{"profile", {{"show_hosts", true}}}}) +
+      LaterEvent(events, users[0], {{"profile", {{"show_hosts", false}, {"create_time", "1234567890"}}}}) +
+      LaterEvent(events, users[1], {{"profile", {{"show_hosts", true}}}}) +
       R"({"id":"991","project":1,"time":1700000001,"project_profile":{"has_consent_type":true,"consent_enabled":true}})"
       "\n";
   for (int user = 1; user <= 13; ++user)
@@ -404,9 +403,9 @@ TEST_F(GatewayTest, WhatOthersSeeOfAUserIsWhatItsProfileAndItsConsentSay) {
                      {"consent", {{"copies", 1}}}}}}
                   .dump() +
               "\n";
-  const Reply taken = served.Post("/api/v1/events?source=profiles", more, kIngestToken);
-  ASSERT_EQ(taken.status, 200) << taken.body;
-  ASSERT_EQ(taken.json()["data"]["appended"], 15) << taken.body;
+  const Reply accepted = served.Post("/api/v1/events?source=profiles", more, kIngestToken);
+  ASSERT_EQ(accepted.status, 200) << accepted.body;
+  ASSERT_EQ(accepted.json()["data"]["appended"], 15) << accepted.body;
   const auto until = [&](const std::string& user, const char* field, bool wanted) {
     served.GetUntil(project + "/users/" + user,
                     [&](const Reply& reply) { return reply.json()["data"].value(field, !wanted) == wanted; });
@@ -432,15 +431,16 @@ TEST_F(GatewayTest, WhatOthersSeeOfAUserIsWhatItsProfileAndItsConsentSay) {
     EXPECT_FALSE(get("/hosts/" + host).contains("user_name"));
     const json newest = get("/users/" + user + "/grants?limit=1", kReadToken)[0];
     const std::string result = std::to_string(newest["result"].get<int>());
-    // A trickle behind the decision is refused, and in the result's story.
-    const json trickle = {{"id", "993"},
-                          {"project", 1},
-                          {"time", 1700000001},
-                          {"trickle",
-                           {{"result", result},
-                            {"host", std::to_string(newest["host"].get<int>())},  // the user may have others
-                            {"variety", "orig"},
-                            {"steps", 5}}}};
+    // A trickle after the decision is refused, and appears in the result's explanation.
+    const json trickle = {
+        {"id", "993"},
+        {"project", 1},
+        {"time", 1700000001},
+        {"trickle",
+         {{"result", result},
+          {"host", std::to_string(newest["host"].get<int>())},  // the user may have other hosts
+          {"variety", "orig"},
+          {"steps", 5}}}};
     const Reply sent = served.Post("/api/v1/events?source=late" + user, trickle.dump() + "\n", kIngestToken);
     ASSERT_EQ(sent.status, 200) << sent.body;
     const std::string why =
@@ -470,7 +470,7 @@ TEST_F(GatewayTest, WhatOthersSeeOfAUserIsWhatItsProfileAndItsConsentSay) {
       EXPECT_THAT(served.Get(project + "/scheduler-reply?format=xml&host=" + host, kReadToken).body,
                   HasSubstr("<user_create_time>1234567890</user_create_time>\n"));
     }
-    // Found by its name, and by its number, unless it has none for us.
+    // Found by name and by number, unless the name is hidden from the viewer.
     for (const std::string& q : {"user" + user, user}) {
       const auto found = [&](const char* token) {
         for (const json& row : get("/search?kind=user&q=" + q, token))
@@ -496,13 +496,13 @@ TEST_F(GatewayTest, WhatOthersSeeOfAUserIsWhatItsProfileAndItsConsentSay) {
   if (team != "0") {
     EXPECT_THAT(served.Get(project + "/teams/" + team).body, Not(HasSubstr("\"user" + unnamed + "\"")));
     for (const json& row : get("/teams/" + team + "/grants")) {
-      EXPECT_TRUE(row.contains("user")) << "a team's grants are of users who show their hosts: " << row;
+      EXPECT_TRUE(row.contains("user")) << "a team's grants show only users who show their hosts: " << row;
       EXPECT_NE(row.value("user", 0), std::stoi(unnamed));
     }
   }
 }
 
-TEST_F(GatewayTest, WhatARefusedEventSaysOfSomebodyIsNotForAll) {
+TEST_F(GatewayTest, PersonalDataOfARefusedEventIsNotPublic) {
   Served served(dir_, "");
   ASSERT_TRUE(served.Start()) << served.process().err();
   const std::string event =
@@ -519,14 +519,14 @@ TEST_F(GatewayTest, WhatARefusedEventSaysOfSomebodyIsNotForAll) {
   }
 }
 
-TEST_F(GatewayTest, AListIsOfOneMomentAndItsPagesGoTogether) {
+TEST_F(GatewayTest, AllPagesOfAListShowOneMoment) {
   Served served(dir_, "");
   ASSERT_TRUE(served.Start()) << served.process().err();
   Fill(served);
   const std::string path = "/api/v1/projects/1/top/users?limit=6";
   const json first = served.Get(path).json();
   const std::string ranking = "&ranking=" + std::to_string(first["data"]["ranking"].get<std::uint64_t>());
-  // More is granted, and is seen in an account.
+  // More credit is granted, and visible in an account.
   const std::string user = std::to_string(first["data"]["rows"][0]["id"].get<int>());
   const std::string events = EventLines(dir_, 600);
   ASSERT_EQ(served.Post("/api/v1/events?source=more", events, kIngestToken).status, 200);
@@ -540,7 +540,7 @@ TEST_F(GatewayTest, AListIsOfOneMomentAndItsPagesGoTogether) {
   for (std::size_t i = 0; i < 6; ++i)
     for (const char* field : {"rank", "id", "total", "grants"})
       EXPECT_EQ(again["data"]["rows"][i][field], first["data"]["rows"][i][field]) << i << field;
-  EXPECT_EQ(again["as_of"], first["as_of"]) << "what the list rests on, not what there is now";
+  EXPECT_EQ(again["as_of"], first["as_of"]) << "the moment of the list, not the present";
   const Reply moved = served.GetUntil("/api/v1/projects/1/users/" + user, [&](const Reply& reply) {
     return reply.json()["as_of"]["positions"] != first["as_of"]["positions"];
   });
@@ -552,11 +552,10 @@ TEST_F(GatewayTest, AListIsOfOneMomentAndItsPagesGoTogether) {
     for (const json& row : page["rows"]) totals.push_back(std::stod(row["total"].get<std::string>()));
   EXPECT_EQ(totals.size(), 12u);
   EXPECT_TRUE(std::is_sorted(totals.rbegin(), totals.rend())) << ::testing::PrintToString(totals);
-  EXPECT_EQ(served.Get(path + "&ranking=7").status, 200)
-      << "one that is not there is answered with the newest";
+  EXPECT_EQ(served.Get(path + "&ranking=7").status, 200) << "an unknown ranking is answered with the newest";
 }
 
-TEST_F(GatewayTest, TheExampleOfASchedulerIsToldWhatTheGatewaySays) {
+TEST_F(GatewayTest, TheSchedulerExampleGetsTheGatewaysAnswer) {
   Served served(dir_, "");
   ASSERT_TRUE(served.Start()) << served.process().err();
   Fill(served);
@@ -568,7 +567,7 @@ TEST_F(GatewayTest, TheExampleOfASchedulerIsToldWhatTheGatewaySays) {
                                     [](const json& row) { return row["app_version"].get<int>() > 0; });
   ASSERT_NE(version, known.end());
   const std::string number = std::to_string((*version)["app_version"].get<int>());
-  // As its README says to build it.
+  // Built as its README describes.
   const std::string root = COBBLESTONE_SOURCE_DIR;
   std::ifstream readme(root + "/examples/scheduler/README.md");
   std::string build;
@@ -583,7 +582,7 @@ TEST_F(GatewayTest, TheExampleOfASchedulerIsToldWhatTheGatewaySays) {
     std::ifstream file(dir_ / "asked");
     return std::string(std::istreambuf_iterator<char>(file), {});
   };
-  const json told =
+  const json advice =
       served
           .Get(project + "/hosts/" + host + "/estimate?app_version=" + number + "&fpops_est=1e13", kReadToken)
           .json()["data"];
@@ -595,19 +594,19 @@ TEST_F(GatewayTest, TheExampleOfASchedulerIsToldWhatTheGatewaySays) {
                         &single),
             3)
       << asked;
-  EXPECT_EQ(runtime, told["runtime_s"].get<double>());
-  EXPECT_EQ(left, told["quota_left"].get<double>());
-  EXPECT_EQ(single, told["single_replication"].get<bool>() ? 1 : 0);
+  EXPECT_EQ(runtime, advice["runtime_s"].get<double>());
+  EXPECT_EQ(left, advice["quota_left"].get<double>());
+  EXPECT_EQ(single, advice["single_replication"].get<bool>() ? 1 : 0);
   EXPECT_THAT(
       asked,
       HasSubstr(
           served.Get(project + "/scheduler-reply?format=xml&host=" + host, kReadToken).body.substr(0, 30)));
   EXPECT_THAT(asked, HasSubstr("<host_total_credit>"));
-  // And goes on by itself where nobody answers.
+  // Without an answer the example continues on its own.
   EXPECT_EQ(ask("http://127.0.0.1:1"), "no advice: the scheduler uses its own estimate\n");
 }
 
-TEST_F(GatewayTest, TooMuchIsTooMuch) {
+TEST_F(GatewayTest, RequestsBeyondTheLimitsAreRejected) {
   Served served(dir_, "  largest_body: 64 KiB\n");
   ASSERT_TRUE(served.Start()) << served.process().err();
   const Reply large = served.Post("/api/v1/events?source=a", std::string(65537, ' '), kIngestToken);
@@ -634,8 +633,8 @@ TEST_F(GatewayTest, TooMuchIsTooMuch) {
   EXPECT_EQ(served.Post("/api/v1/events?source=a", std::string(65536, ' '), kIngestToken).status, 200);
 }
 
-// As `curl -X POST` sends it: nothing says that a body follows, and none does.
-TEST_F(GatewayTest, APostThatTellsOfNoBodyHasNone) {
+// As `curl -X POST` sends it: no header announces a body, and none follows.
+TEST_F(GatewayTest, APostWithoutBodyHeadersHasNoBody) {
   Served served(dir_, "");
   ASSERT_TRUE(served.Start()) << served.process().err();
   sockaddr_in address{
@@ -645,7 +644,7 @@ TEST_F(GatewayTest, APostThatTellsOfNoBodyHasNone) {
       .sin_addr = {htonl(INADDR_LOOPBACK)}};
   const int connection = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   ASSERT_EQ(::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  const timeval patience{.tv_sec = 20, .tv_usec = 0};  // less than the gateway waits for a body
+  const timeval patience{.tv_sec = 20, .tv_usec = 0};  // shorter than the gateway waits for a body
   ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   const std::string request = "POST /api/v1/events?source=a HTTP/1.1\r\nHost: localhost\r\n\r\n";
   ASSERT_EQ(::send(connection, request.data(), request.size(), MSG_NOSIGNAL),
@@ -657,11 +656,11 @@ TEST_F(GatewayTest, APostThatTellsOfNoBodyHasNone) {
   ::close(connection);
 }
 
-TEST_F(GatewayTest, AnAddressMayAskSoOftenAndATokenMore) {
+TEST_F(GatewayTest, AnAddressHasARateLimitAndATokenAHigherOne) {
   std::ofstream(dir_ / "limited.yaml")
       << "data_directory: data\ngateway: {listen: '127.0.0.1:0', rate_limit: 1, "
          "rate_burst: 5, tokens_file: tokens}\n";
-  Served unused(dir_, "", "config");  // writes the tokens
+  Served unused(dir_, "", "config");  // writes the token file
   Background run(dir_.path(), {"run", "--config", "limited.yaml"});
   ASSERT_TRUE(run.WaitFor("gateway=")) << run.err();
   const std::size_t begin = run.err().rfind("gateway=") + 8;
@@ -677,7 +676,7 @@ TEST_F(GatewayTest, AnAddressMayAskSoOftenAndATokenMore) {
     EXPECT_EQ(json::parse(reply->body)["error"]["code"], "too_many_requests");
   }
   EXPECT_GE(refused, 10);
-  // Guessing tokens is asking.
+  // Attempts to guess tokens count as requests.
   const auto guess = client.Get("/api/v1/tasks", {{"Authorization", "Bearer unknown-token-0123456789"}});
   ASSERT_TRUE(guess);
   EXPECT_EQ(guess->status, 429);
@@ -688,7 +687,7 @@ TEST_F(GatewayTest, AnAddressMayAskSoOftenAndATokenMore) {
   }
 }
 
-TEST_F(GatewayTest, BehindATrustedProxyEachVisitorHasTheirOwnLimitAndStandsInTheLog) {
+TEST_F(GatewayTest, BehindATrustedProxyEachVisitorIsLimitedAndLogged) {
   const auto asked = [&](const std::string& trusted, const std::vector<std::string>& forwarded) {
     std::ofstream(dir_ / "proxied.yaml")
         << "data_directory: data\ngateway: {listen: '127.0.0.1:0', rate_limit: 1, rate_burst: 3, access_log: true, "
@@ -700,7 +699,7 @@ TEST_F(GatewayTest, BehindATrustedProxyEachVisitorHasTheirOwnLimitAndStandsInThe
     for (const std::string& address : forwarded)
       statuses +=
           std::to_string(served.Get("/api/v1/health", "", {{"X-Forwarded-For", address}}).status) + " ";
-    // A proxy that says it in a line of its own, behind the one that its visitor made up.
+    // A proxy that adds a second X-Forwarded-For header after a forged one.
     statuses += std::to_string(
         served
             .Get("/api/v1/health", "", {{"X-Forwarded-For", "192.0.2.9"}, {"X-Forwarded-For", forwarded[0]}})
@@ -712,17 +711,17 @@ TEST_F(GatewayTest, BehindATrustedProxyEachVisitorHasTheirOwnLimitAndStandsInThe
   const std::string busy = "203.0.113.7";
   const std::vector<std::string> visitors = {
       busy, busy, busy, busy, "192.0.2.1, " + busy, "198.51.100.2", busy + ", 198.51.100.3, 127.0.0.1"};
-  const auto [told, log] = asked("trusted_proxies: [127.0.0.0/8]", visitors);
-  EXPECT_EQ(told, "200 200 200 429 429 200 200 429");
+  const auto [trusted, log] = asked("trusted_proxies: [127.0.0.0/8]", visitors);
+  EXPECT_EQ(trusted, "200 200 200 429 429 200 200 429");
   for (const char* address : {"203.0.113.7", "198.51.100.2", "198.51.100.3"})
     EXPECT_THAT(log, HasSubstr(std::string("address=") + address));
   EXPECT_THAT(log, Not(HasSubstr("address=127.0.0.1")));
   const auto [alone, plain_log] = asked("trusted_proxies: [192.0.2.0/24]", visitors);
-  EXPECT_EQ(alone, "200 200 200 429 429 429 429 429") << "nobody else is believed";
+  EXPECT_EQ(alone, "200 200 200 429 429 429 429 429") << "other proxies are not trusted";
   EXPECT_THAT(plain_log, Not(HasSubstr("203.0.113")));
 }
 
-TEST_F(GatewayTest, ItSpeaksTls) {
+TEST_F(GatewayTest, ServesTls) {
   const std::string make =
       "cd '" + dir_.path() +
       "' && openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 "
@@ -742,7 +741,7 @@ TEST_F(GatewayTest, ItSpeaksTls) {
   std::string plain_url = served.url();
   plain_url.replace(0, 5, "http");
   httplib::Client plain(plain_url);
-  EXPECT_FALSE(plain.Get("/api/v1/health")) << "nobody is answered without";
+  EXPECT_FALSE(plain.Get("/api/v1/health")) << "no answer without TLS";
   served.process().Signal(SIGTERM);
   EXPECT_EQ(served.process().Wait(), 0);
 
@@ -758,7 +757,7 @@ TEST_F(GatewayTest, ItSpeaksTls) {
   EXPECT_THAT(open.process().err(), HasSubstr("gateway.tls_key: key.pem contains a secret"));
 }
 
-TEST_F(GatewayTest, WhatCannotBeServedSafelyIsNotServed) {
+TEST_F(GatewayTest, UnsafeSettingsPreventServing) {
   const auto error = [&](const std::string& settings) {
     std::ofstream(dir_ / "bad.yaml") << "data_directory: bad\ngateway: {" << settings << "}\n";
     const Finished run = RunProgram(dir_.path(), {"run", "--config", "bad.yaml"});
@@ -786,7 +785,7 @@ TEST_F(GatewayTest, WhatCannotBeServedSafelyIsNotServed) {
   EXPECT_THAT(second.err, HasSubstr("cannot listen at 127.0.0.1:" + port));
 }
 
-// Reads a stream until `wanted` is in it, or it has ended.
+// Reads a stream until it contains `wanted` or ends.
 std::string ReadStream(const std::string& url, const std::string& wanted, const std::string& token = "") {
   httplib::Client client(url);
   client.set_read_timeout(60);
@@ -810,7 +809,7 @@ TEST_F(GatewayTest, LiveFiguresFlow) {
     seen = ReadStream(served.url(), "event: grant");
     done = true;
   });
-  // What was granted before its first look the watcher is not told: more, of other projects, until it has seen a grant.
+  // A watcher does not see grants from before its first flow: more grants, of other projects, until it has seen one.
   for (int project = 1; project < 200 && !done; ++project) {
     const std::string events = EventLines(dir_, 50, {"--project", std::to_string(project)});
     const std::string source = "p" + std::to_string(project);
@@ -835,7 +834,7 @@ TEST_F(GatewayTest, LiveFiguresFlow) {
   }
 }
 
-TEST_F(GatewayTest, StreamsEndWithTheProgramAndStarveNobody) {
+TEST_F(GatewayTest, StreamsEndWithTheProgramAndDoNotStarveRequests) {
   Served served(dir_, "  connections: 6\n  streams: 4\n");
   ASSERT_TRUE(served.Start()) << served.process().err();
   std::atomic<int> flowing{0};
@@ -863,7 +862,7 @@ TEST_F(GatewayTest, StreamsEndWithTheProgramAndStarveNobody) {
   for (std::thread& watcher : watchers) watcher.join();
 }
 
-TEST_F(GatewayTest, ADirectoryAtRestIsServedToBeReadOnly) {
+TEST_F(GatewayTest, ADirectoryAtRestIsServedReadOnly) {
   {
     Served served(dir_, "");
     ASSERT_TRUE(served.Start()) << served.process().err();
@@ -880,9 +879,9 @@ TEST_F(GatewayTest, ADirectoryAtRestIsServedToBeReadOnly) {
   ASSERT_TRUE(served.Start()) << served.process().err();
   EXPECT_EQ(served.Get("/api/v1/projects/1/users/1").json()["data"]["total"], total);
   EXPECT_EQ(served.Get("/api/v1/health").json()["status"], "ok");
-  const Reply taken = served.Post("/api/v1/events?source=b", "\n", kIngestToken);
-  EXPECT_EQ(taken.status, 503);
-  EXPECT_THAT(taken.body, HasSubstr("no pipeline is running on its directory"));
+  const Reply accepted = served.Post("/api/v1/events?source=b", "\n", kIngestToken);
+  EXPECT_EQ(accepted.status, 503);
+  EXPECT_THAT(accepted.body, HasSubstr("no pipeline is running on its directory"));
   served.process().Signal(SIGTERM);
   EXPECT_EQ(served.process().Wait(), 0);
   EXPECT_EQ(RunProgram(dir_.path(), {"gateway", "--data", "nothing"}).code, 3);
@@ -909,8 +908,7 @@ TEST_F(GatewayTest, ThePageIsBuiltInAndSentOnce) {
   EXPECT_EQ(packed->get_header_value("Content-Encoding"), "gzip");
   EXPECT_EQ(packed->body.substr(0, 2), "\x1f\x8b");
   EXPECT_LT(packed->body.size(), script.body.size() / 2);
-  EXPECT_EQ(served.Get("/app.js", "", {{"Accept-Encoding", "gzip"}}).body, script.body)
-      << "it is the same file";
+  EXPECT_EQ(served.Get("/app.js", "", {{"Accept-Encoding", "gzip"}}).body, script.body) << "the same file";
   EXPECT_EQ(served.Post("/", "", "", "text/plain").status, 405);
 }
 

@@ -1,5 +1,5 @@
-// Hosts of one owner that become one, at any time: all credit goes along, what is still out counts for the other one, and
-// nothing is lost, counted twice or given to somebody else.
+// Merges of an owner's hosts at any time: all credit moves along, open work counts for the host merged into, and
+// nothing is lost, counted twice or given to another account.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,33 +35,34 @@ constexpr double kDay = 86400;
 constexpr std::int64_t kMicro = 1'000'000;
 constexpr std::uint64_t kOwner = 7;
 
-// App 1 pays what its results are assigned, and 1 Cobblestone for each step that a trickle tells of.
+// App 1 pays its results' assigned credit, and 1 Cobblestone for each step that a trickle reports.
 class Project {
  public:
   Project() {
-    Say(kStart, wire::AppChange{.app = AppId(1),
-                                .policy = "assigned",
-                                .delay_bound = 60 * kDay,
-                                .trickles = {{.variety = "model",
-                                              .kind = "steps",
-                                              .measure = "steps",
-                                              .phases = {{.last_step = 1000, .credit_per_step = 1}}}}});
-    Say(kStart, wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
+    Send(kStart, wire::AppChange{.app = AppId(1),
+                                 .policy = "assigned",
+                                 .delay_bound = 60 * kDay,
+                                 .trickles = {{.variety = "model",
+                                               .kind = "steps",
+                                               .measure = "steps",
+                                               .phases = {{.last_step = 1000, .credit_per_step = 1}}}}});
+    Send(kStart, wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
     for (const std::uint64_t user : {kOwner, kOwner + 1})
-      Say(kStart, wire::UserMember{.user = UserId(user), .name = "somebody"});
-    for (std::uint64_t host = 1; host <= 6; ++host) Own(kStart, host, kOwner);
+      Send(kStart, wire::UserMember{.user = UserId(user), .name = "somebody"});
+    for (std::uint64_t host = 1; host <= 6; ++host) SetOwner(kStart, host, kOwner);
   }
 
-  void Say(double time, wire::EventBody body) {
+  void Send(double time, wire::EventBody body) {
     events.push_back(wire::EncodeEvent(
         {.head = {.id = ++id_, .project = ProjectId(1), .time = time}, .body = std::move(body)}));
   }
-  void Own(double time, std::uint64_t host, std::uint64_t user) {
-    Say(time, wire::HostMember{
-                  .host = HostId(host), .user = UserId(user), .whetstone = 1e9, .dhrystone = 1e9, .cpus = 1});
+  void SetOwner(double time, std::uint64_t host, std::uint64_t user) {
+    Send(time,
+         wire::HostMember{
+             .host = HostId(host), .user = UserId(user), .whetstone = 1e9, .dhrystone = 1e9, .cpus = 1});
   }
   void Merge(double time, std::uint64_t host, std::uint64_t into) {
-    Say(time, wire::HostMerge{.host = HostId(host), .into = HostId(into)});
+    Send(time, wire::HostMerge{.host = HostId(host), .into = HostId(into)});
   }
   void Sent(double time, std::uint64_t result, std::uint64_t host) {
     wire::Dispatch dispatch;
@@ -70,28 +71,28 @@ class Project {
     dispatch.facts.received_time = 0;
     dispatch.fpops_est = 1e15;
     dispatch.fpops_bound = 1e20;
-    Say(time, dispatch);
+    Send(time, dispatch);
   }
-  void Heard(double time, std::uint64_t result, std::uint64_t host, double steps) {
-    Say(time,
-        wire::Trickle{.result = ResultId(result), .host = HostId(host), .variety = "model", .steps = steps});
+  void SendTrickle(double time, std::uint64_t result, std::uint64_t host, double steps) {
+    Send(time,
+         wire::Trickle{.result = ResultId(result), .host = HostId(host), .variety = "model", .steps = steps});
   }
   void Done(double time, std::uint64_t result, std::uint64_t host, double credit) {
-    Say(time, wire::Completion{.facts = JobOf(result, host, time)});
-    Say(time, ValidationOf(result, host, result, credit));
+    Send(time, wire::Completion{.facts = JobOf(result, host, time)});
+    Send(time, ValidationOf(result, host, result, credit));
   }
-  // One of two that are looked at together.
+  // One of two results of the same workunit.
   void DoneWith(double time, std::uint64_t result, std::uint64_t host, double credit,
                 std::uint64_t workunit) {
     wire::Completion completion{.facts = JobOf(result, host, time)};
     completion.facts.workunit = WorkunitId(workunit);
-    Say(time, completion);
+    Send(time, completion);
     credit::ValidationFacts validation = ValidationOf(result, host, workunit, credit);
     validation.claims = 2;
-    Say(time, validation);
+    Send(time, validation);
   }
-  // What came before has been applied.
-  void Rest(double time) { Say(time, wire::Tick{.time = time}); }
+  // Everything before it has been applied.
+  void Rest(double time) { Send(time, wire::Tick{.time = time}); }
 
   Events events;
 
@@ -112,7 +113,7 @@ std::int64_t TotalOf(const Outcome& outcome, std::uint64_t host) {
   return account == outcome.accounts.end() ? 0 : static_cast<std::int64_t>(account->second.micro);
 }
 
-TEST(HostMerge, TheOneHasAllThatBothHadAndWhatIsStillOutGoesToIt) {
+TEST(HostMerge, TheTargetGetsAllCreditAndAllOpenResults) {
   Project project;
   project.Done(kStart + kDay, 10, 1, 30);
   project.Done(kStart + 2 * kDay, 20, 2, 5);
@@ -128,11 +129,11 @@ TEST(HostMerge, TheOneHasAllThatBothHadAndWhatIsStillOutGoesToIt) {
   EXPECT_TRUE(run.outcome.refusals.empty());
 }
 
-// Day by day, over more days than a history has, some of them told late: of the host, its owners, and their team.
-TEST(HostMerge, HistoriesOfYearsBecomeOneAndGoAlongFromOwnerToOwner) {
+// Daily results, over more days than a history has, some of them sent late: of the host, its owners, and their team.
+TEST(HostMerge, HistoriesOfYearsAreUnitedAndMoveBetweenOwners) {
   Project project;
-  project.Say(kStart, wire::TeamMember{.team = TeamId(3), .name = "a team"});
-  project.Say(kStart, wire::UserMember{.user = UserId(kOwner), .team = TeamId(3), .name = "somebody"});
+  project.Send(kStart, wire::TeamMember{.team = TeamId(3), .name = "a team"});
+  project.Send(kStart, wire::UserMember{.user = UserId(kOwner), .team = TeamId(3), .name = "somebody"});
   std::mt19937_64 random(1);
   std::uint64_t result = 100;
   double day = 0;
@@ -147,9 +148,9 @@ TEST(HostMerge, HistoriesOfYearsBecomeOneAndGoAlongFromOwnerToOwner) {
   work_until(300);
   project.Merge(kStart + day * kDay, 1, 2);
   work_until(500);
-  project.Own(kStart + day * kDay, 2, kOwner + 1);
+  project.SetOwner(kStart + day * kDay, 2, kOwner + 1);
   work_until(650);
-  project.Own(kStart + day * kDay, 2, kOwner);
+  project.SetOwner(kStart + day * kDay, 2, kOwner);
   work_until(720);
   project.Merge(kStart + day * kDay, 3, 2);
   work_until(780);
@@ -160,14 +161,14 @@ TEST(HostMerge, HistoriesOfYearsBecomeOneAndGoAlongFromOwnerToOwner) {
   EXPECT_TRUE(run.outcome.refusals.empty());
 }
 
-TEST(HostMerge, PartialGrantsBeforeAndAfterItAndTheirSettlementAreOfOneHost) {
+TEST(HostMerge, PartialGrantsAroundAMergeSettleOnOneHost) {
   Project project;
   project.Done(kStart + kDay, 20, 2, 5);
   project.Sent(kStart, 10, 1);
-  project.Heard(kStart + 10 * kDay, 10, 1, 20);
+  project.SendTrickle(kStart + 10 * kDay, 10, 1, 20);
   project.Merge(kStart + 11 * kDay, 1, 2);
   project.Rest(kStart + 11 * kDay);
-  project.Heard(kStart + 12 * kDay, 10, 1, 50);
+  project.SendTrickle(kStart + 12 * kDay, 10, 1, 50);
   Events running = project.events;
   const Played before = ExpectLikeTheOracle(running);
   EXPECT_EQ(TotalOf(before.outcome, 2), 55 * kMicro);
@@ -178,76 +179,78 @@ TEST(HostMerge, PartialGrantsBeforeAndAfterItAndTheirSettlementAreOfOneHost) {
   EXPECT_TRUE((run.outcome.accounts.at({1, OracleAccountKind::kHost, 2}).provisional == 0));
 }
 
-// A BOINC server gives the results of a host the number of the one that it has become.
-TEST(HostMerge, AJobGoesOnUnderTheNumberOfTheOtherOne) {
+// A BOINC server replaces the host's number in its results by that of the host merged into.
+TEST(HostMerge, AJobContinuesUnderTheTargetsNumber) {
   Project project;
   project.Done(kStart + kDay, 20, 2, 5);
   project.Sent(kStart, 10, 1);
-  project.Heard(kStart + 10 * kDay, 10, 1, 20);
+  project.SendTrickle(kStart + 10 * kDay, 10, 1, 20);
   project.Merge(kStart + 11 * kDay, 1, 2);
   project.Rest(kStart + 11 * kDay);
-  project.Heard(kStart + 12 * kDay, 10, 2, 50);
-  project.Heard(kStart + 12 * kDay, 10, 1, 40);  // was on its way
+  project.SendTrickle(kStart + 12 * kDay, 10, 2, 50);
+  project.SendTrickle(kStart + 12 * kDay, 10, 1, 40);  // was on its way
   const Played before = ExpectLikeTheOracle(project.events);
   EXPECT_EQ(TotalOf(before.outcome, 2), 55 * kMicro);
   project.Done(kStart + 13 * kDay, 10, 2, 60);
-  project.Heard(kStart + 12 * kDay, 10, 2, 80);  // under `keep` the more counts
+  project.SendTrickle(kStart + 12 * kDay, 10, 2, 80);  // under `keep` the higher mark counts
   const Played run = ExpectLikeTheOracle(project.events);
   EXPECT_EQ(TotalOf(run.outcome, 2), 85 * kMicro);
   EXPECT_TRUE((run.outcome.accounts.at({1, OracleAccountKind::kHost, 2}).provisional == 0));
   EXPECT_TRUE(run.outcome.refusals.empty());
 }
 
-// The completion names the one, the validation the other; no trickle is paid for.
+// The completion names one host, the validation the other; trickles are not paid.
 TEST(HostMerge, CompletionAndValidationUnderTwoNumbersAreOneResult) {
   Project project;
-  project.Say(kStart, wire::AppChange{.app = AppId(2), .policy = "assigned", .delay_bound = 60 * kDay});
-  project.Say(kStart,
-              wire::AppVersionChange{.row = {.id = 2, .app = AppId(2), .version_num = 1, .platform = 1}});
+  project.Send(kStart, wire::AppChange{.app = AppId(2), .policy = "assigned", .delay_bound = 60 * kDay});
+  project.Send(kStart,
+               wire::AppVersionChange{.row = {.id = 2, .app = AppId(2), .version_num = 1, .platform = 1}});
   wire::Completion completion = CompletionOf(10, 1, 10, kStart + kDay);
   completion.facts.app = AppId(2);
   completion.facts.version = AppVersionId(2);
-  project.Say(kStart + kDay, completion);
+  project.Send(kStart + kDay, completion);
   project.Merge(kStart + 2 * kDay, 1, 2);
   project.Merge(kStart + 2 * kDay, 2, 3);
   project.Rest(kStart + 3 * kDay);
   credit::ValidationFacts validation = ValidationOf(10, 3, 10, 9);
   validation.app = AppId(2);
-  project.Say(kStart + 4 * kDay, validation);
+  project.Send(kStart + 4 * kDay, validation);
   const Played run = ExpectLikeTheOracle(project.events);
   EXPECT_EQ(TotalOf(run.outcome, 3), 9 * kMicro);
 }
 
-// Decided under the other number before anybody knew of the merge: the whole was granted, and what was paid before goes back.
-TEST(HostMerge, WhatTricklesWerePaidCountsOnceThoughTheMergeIsHeardOfBehindTheDecision) {
+// Decided under the other number before the merge was known: the whole credit was granted, and the earlier payments
+// are reversed.
+TEST(HostMerge, TricklePaymentsCountOnceWhenTheMergeArrivesLate) {
   for (const auto& [steps, total] : {std::pair{20.0, 65}, std::pair{80.0, 85}}) {
     Project project;
     project.Done(kStart + kDay, 20, 2, 5);
     project.Sent(kStart, 10, 1);
-    project.Heard(kStart + 10 * kDay, 10, 1, steps);
+    project.SendTrickle(kStart + 10 * kDay, 10, 1, steps);
     project.Done(kStart + 13 * kDay, 10, 2, 60);
     project.Merge(kStart + 11 * kDay, 1, 2);
     project.Rest(kStart + 14 * kDay);
-    project.Heard(kStart + 12 * kDay, 10, 1, 15);
+    project.SendTrickle(kStart + 12 * kDay, 10, 1, 15);
     const Played run = ExpectLikeTheOracle(project.events);
     EXPECT_EQ(TotalOf(run.outcome, 2), total * kMicro);
     EXPECT_TRUE((run.outcome.accounts.at({1, OracleAccountKind::kHost, 2}).provisional == 0));
   }
 }
 
-// Topics have no order among each other: dispatch, trickles, merge and decision come in any, under either number.
+// Topics have no order relative to each other: dispatch, trickles, merge and decision arrive in any order, under
+// either number.
 void ExpectPaidInAnyOrder(bool with_another) {
   Project members;
-  members.Own(kStart, 9, kOwner + 1);
+  members.SetOwner(kStart, 9, kOwner + 1);
   Project job = members;
   job.Sent(kStart, 10, 1);
-  job.Heard(kStart + 10 * kDay, 10, 1, 20);
+  job.SendTrickle(kStart + 10 * kDay, 10, 1, 20);
   job.Merge(kStart + 11 * kDay, 1, 2);
-  job.Heard(kStart + 12 * kDay, 10, 2, 50);
-  job.Heard(kStart + 12 * kDay, 10, 1, 70);
+  job.SendTrickle(kStart + 12 * kDay, 10, 2, 50);
+  job.SendTrickle(kStart + 12 * kDay, 10, 1, 70);
   if (with_another) {
     job.DoneWith(kStart + 13 * kDay, 10, 2, 60, 10);
-    job.DoneWith(kStart + 13 * kDay, 11, 9, 60, 10);  // somebody else's
+    job.DoneWith(kStart + 13 * kDay, 11, 9, 60, 10);  // another owner's
   } else {
     job.Done(kStart + 13 * kDay, 10, 2, 60);
   }
@@ -272,14 +275,14 @@ void ExpectPaidInAnyOrder(bool with_another) {
   }
 }
 
-TEST(HostMerge, NoOrderOfAMergeAndOfAJobsEventsChangesWhatItIsPaid) { ExpectPaidInAnyOrder(false); }
+TEST(HostMerge, TheOrderOfAMergeAndJobEventsDoesNotChangePayments) { ExpectPaidInAnyOrder(false); }
 
-// The grant waits for another result, and what comes of the job meanwhile waits for the grant.
-TEST(HostMerge, NorDoesItWhereTheWorkunitWaitsForAnother) { ExpectPaidInAnyOrder(true); }
+// The grant waits for another result, and later events of the job wait for the grant.
+TEST(HostMerge, TheOrderDoesNotMatterForAWaitingWorkunitEither) { ExpectPaidInAnyOrder(true); }
 
-TEST(HostMerge, HostsOfTwoOwnersDoNotBecomeOneUntilTheyAreOfOne) {
+TEST(HostMerge, HostsOfTwoOwnersMergeOnceTheyHaveOneOwner) {
   Project project;
-  project.Own(kStart + 1, 2, kOwner + 1);
+  project.SetOwner(kStart + 1, 2, kOwner + 1);
   project.Done(kStart + kDay, 10, 1, 30);
   project.Done(kStart + kDay, 20, 2, 5);
   project.Merge(kStart + 2 * kDay, 1, 2);
@@ -287,27 +290,27 @@ TEST(HostMerge, HostsOfTwoOwnersDoNotBecomeOneUntilTheyAreOfOne) {
   const Played apart = ExpectLikeTheOracle(project.events);
   EXPECT_EQ(TotalOf(apart.outcome, 1), 30 * kMicro);
   EXPECT_EQ(TotalOf(apart.outcome, 2), 5 * kMicro);
-  project.Own(kStart + 3 * kDay, 2, kOwner);
+  project.SetOwner(kStart + 3 * kDay, 2, kOwner);
   project.Rest(kStart + 3 * kDay);
   EXPECT_EQ(TotalOf(ExpectLikeTheOracle(project.events).outcome, 2), 35 * kMicro);
 }
 
-TEST(HostMerge, AnotherOwnerOfTheOneTakesWhatIsStillToComeOfBoth) {
+TEST(HostMerge, ANewOwnerOfTheTargetGetsLaterCreditOfBothHosts) {
   Project project;
   project.Done(kStart + kDay, 10, 1, 30);
   project.Done(kStart + kDay, 20, 2, 5);
   project.Merge(kStart + 2 * kDay, 1, 2);
   project.Rest(kStart + 2 * kDay);
-  project.Own(kStart + 3 * kDay, 2, kOwner + 1);
-  project.Own(kStart + 3 * kDay, 1, kOwner + 1);  // which is no host any more
+  project.SetOwner(kStart + 3 * kDay, 2, kOwner + 1);
+  project.SetOwner(kStart + 3 * kDay, 1, kOwner + 1);  // which is no longer a host
   project.Done(kStart + 4 * kDay, 11, 1, 2);
   const Played run = ExpectLikeTheOracle(project.events);
   EXPECT_EQ(TotalOf(run.outcome, 2), 37 * kMicro);
   EXPECT_EQ(run.outcome.accounts.at({1, OracleAccountKind::kUser, kOwner}).micro, 37 * kMicro)
-      << "the result was out for the owner that the ended host had";
+      << "the result was sent out under the ended host's owner";
 }
 
-TEST(HostMerge, ChainsEndAtTheLastAndCyclesAreRefused) {
+TEST(HostMerge, ChainsEndAtTheLastHostAndCyclesAreRefused) {
   Project project;
   for (std::uint64_t host = 1; host <= 4; ++host)
     project.Done(kStart + kDay, 10 * host, host, static_cast<double>(host));
@@ -323,10 +326,10 @@ TEST(HostMerge, ChainsEndAtTheLastAndCyclesAreRefused) {
   EXPECT_EQ(run.outcome.refusals, (std::map<std::string, std::uint64_t>{{"OUT_OF_RANGE", 1}}));
 }
 
-TEST(HostMerge, IsSaidOnceOfAHostThatIsKnownAndSomebodys) {
+TEST(HostMerge, IsAcceptedOnceForAKnownHostWithAnOwner) {
   Project project;
-  project.Own(kStart, 5, 0);
-  project.Say(kStart + 1, wire::HostMember{.host = HostId(6), .user = UserId(kOwner), .deleted = true});
+  project.SetOwner(kStart, 5, 0);
+  project.Send(kStart + 1, wire::HostMember{.host = HostId(6), .user = UserId(kOwner), .deleted = true});
   project.Merge(kStart + kDay, 1, 2);
   project.events.push_back(std::string(project.events.back()));  // repeated
   project.Merge(kStart + kDay, 1, 3);
@@ -340,16 +343,16 @@ TEST(HostMerge, IsSaidOnceOfAHostThatIsKnownAndSomebodys) {
                 {"ALREADY_DECIDED", 1}, {"OUT_OF_RANGE", 1}, {"UNKNOWN_HOST", 2}, {"UNKNOWN_USER", 1}}));
 }
 
-TEST(HostMerge, BalancesThatComeLateGoToTheOneAndTakeNothingFromIt) {
+TEST(HostMerge, LateBalancesGoToTheTargetAndReduceNothing) {
   Project project;
   project.Done(kStart + kDay, 20, 2, 5);
   project.Merge(kStart + 2 * kDay, 1, 2);
   project.Rest(kStart + 2 * kDay);
-  project.Say(
+  project.Send(
       kStart + 3 * kDay,
       wire::OpeningTotal{
           .kind = wire::AccountKind::kHost, .account = 1, .total = 1000.0, .rac = 10, .rac_time = kStart});
-  project.Say(
+  project.Send(
       kStart + 3 * kDay,
       wire::OpeningTotal{
           .kind = wire::AccountKind::kHost, .account = 2, .total = 100.0, .rac = 1, .rac_time = kStart});
@@ -357,9 +360,10 @@ TEST(HostMerge, BalancesThatComeLateGoToTheOneAndTakeNothingFromIt) {
   EXPECT_EQ(TotalOf(run.outcome, 2), 1105 * kMicro);
 }
 
-// ---- One outcome, whatever the number of partitions ----------------------------------------------------------------
+// ---- One outcome for any number of partitions
+// ----------------------------------------------------------------------
 
-// Equal to the oracle, in lockstep and running freely, where all that is said has had its effect before the next is.
+// Expects the oracle's outcome, in lockstep and in `order: arrival` with each event fully processed before the next.
 Played ExpectOneOutcome(const Events& events) {
   const Played run = ExpectLikeTheOracle(events);
   for (const std::uint32_t partitions : {1u, 4u, 8u}) {
@@ -368,28 +372,29 @@ Played ExpectOneOutcome(const Events& events) {
       world.Add(event);
       world.RunUntilIdle();
     }
-    EXPECT_EQ(GrantDifferences(run.outcome, world.outcome()), "") << partitions << " partitions run freely";
+    EXPECT_EQ(GrantDifferences(run.outcome, world.outcome()), "")
+        << partitions << " partitions in order of arrival";
   }
   return run;
 }
 
-// Host 2 was the other owner's when it became host 3, which he then gave away.
-Project ABequest() {
+// Host 2 belonged to the other owner when it was merged into host 3, which then moved to this owner.
+Project HostMergedThenMoved() {
   Project project;
-  project.Own(kStart, 2, kOwner + 1);
-  project.Own(kStart, 3, kOwner + 1);
+  project.SetOwner(kStart, 2, kOwner + 1);
+  project.SetOwner(kStart, 3, kOwner + 1);
   for (std::uint64_t host = 1; host <= 3; ++host)
     project.Done(kStart + kDay, 10 * host, host, static_cast<double>(host));
   project.Rest(kStart + kDay);
   project.Merge(kStart + 2 * kDay, 2, 3);
   project.Rest(kStart + 2 * kDay);
-  project.Own(kStart + 3 * kDay, 3, kOwner);
+  project.SetOwner(kStart + 3 * kDay, 3, kOwner);
   project.Rest(kStart + 3 * kDay);
   return project;
 }
 
-TEST(HostMerge, AHostThatWasAnotherOwnersWhenItBecameOneLeadsToThatOne) {
-  Project project = ABequest();
+TEST(HostMerge, AMergeThroughAnotherOwnersHostReachesTheTarget) {
+  Project project = HostMergedThenMoved();
   project.Merge(kStart + 4 * kDay, 1, 2);
   project.Rest(kStart + 4 * kDay);
   project.Done(kStart + 5 * kDay, 11, 1, 100);
@@ -398,34 +403,34 @@ TEST(HostMerge, AHostThatWasAnotherOwnersWhenItBecameOneLeadsToThatOne) {
   EXPECT_EQ(TotalOf(run.outcome, 3), 106 * kMicro);
 }
 
-TEST(HostMerge, WhatWaitsForAHostWaitsForTheOneThatItBecomesElsewhere) {
+TEST(HostMerge, AMergeFollowsItsTargetThroughAnotherPartitionsMerge) {
   Project project;
-  project.Own(kStart, 2, kOwner + 1);
-  project.Own(kStart, 3, kOwner + 1);
+  project.SetOwner(kStart, 2, kOwner + 1);
+  project.SetOwner(kStart, 3, kOwner + 1);
   for (std::uint64_t host = 1; host <= 3; ++host)
     project.Done(kStart + kDay, 10 * host, host, static_cast<double>(host));
   project.Merge(kStart + 2 * kDay, 1, 2);
   project.Rest(kStart + 2 * kDay);
   project.Merge(kStart + 3 * kDay, 2, 3);
   project.Rest(kStart + 3 * kDay);
-  EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 1), kMicro) << "they are of two owners";
-  project.Own(kStart + 4 * kDay, 3, kOwner);
+  EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 1), kMicro) << "the hosts have two owners";
+  project.SetOwner(kStart + 4 * kDay, 3, kOwner);
   project.Rest(kStart + 4 * kDay);
   EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 3), 6 * kMicro);
 }
 
-TEST(HostMerge, WhoHasBecomeAHostIsKnownWhereverItGoesByWhateverWay) {
-  Project project = ABequest();
+TEST(HostMerge, MergedHostsAreKnownWhereverTheTargetMoves) {
+  Project project = HostMergedThenMoved();
   const std::uint64_t third = kOwner + 2;
-  project.Say(kStart, wire::UserMember{.user = UserId(third), .name = "a third"});
-  project.Own(kStart + 4 * kDay, 5, third);
-  project.Own(kStart + 4 * kDay, 6, third);
+  project.Send(kStart, wire::UserMember{.user = UserId(third), .name = "a third"});
+  project.SetOwner(kStart + 4 * kDay, 5, third);
+  project.SetOwner(kStart + 4 * kDay, 6, third);
   project.Done(kStart + 5 * kDay, 40, 4, 10);
   project.Done(kStart + 5 * kDay, 50, 5, 100);
   project.Done(kStart + 5 * kDay, 60, 6, 1000);
-  project.Merge(kStart + 6 * kDay, 3, 4);  // with 2, for whose sake nobody has asked here
+  project.Merge(kStart + 6 * kDay, 3, 4);  // with host 2, for which no question was asked here
   project.Rest(kStart + 6 * kDay);
-  project.Own(kStart + 7 * kDay, 4, third);
+  project.SetOwner(kStart + 7 * kDay, 4, third);
   project.Rest(kStart + 7 * kDay);
   project.Merge(kStart + 8 * kDay, 5, 2);
   project.Rest(kStart + 8 * kDay);
@@ -434,7 +439,7 @@ TEST(HostMerge, WhoHasBecomeAHostIsKnownWhereverItGoesByWhateverWay) {
   project.Done(kStart + 10 * kDay, 51, 5, 10'000);
   project.Rest(kStart + 10 * kDay);
   EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 4), 11'115 * kMicro);
-  project.Own(kStart + 11 * kDay, 4, kOwner);
+  project.SetOwner(kStart + 11 * kDay, 4, kOwner);
   project.Done(kStart + 12 * kDay, 61, 6, 100'000);
   project.Merge(kStart + 12 * kDay, 1, 5);
   project.Rest(kStart + 12 * kDay);
@@ -442,7 +447,7 @@ TEST(HostMerge, WhoHasBecomeAHostIsKnownWhereverItGoesByWhateverWay) {
 }
 
 // Neither host has had credit. The first merge counts.
-TEST(HostMerge, OfACircleThatIsSaidAtOnceTheFirstHappens) {
+TEST(HostMerge, InACycleSentAtOnceTheFirstMergeCounts) {
   Project project;
   project.Merge(kStart + kDay, 5, 6);
   project.Merge(kStart + kDay, 6, 5);
@@ -455,8 +460,8 @@ TEST(HostMerge, OfACircleThatIsSaidAtOnceTheFirstHappens) {
   EXPECT_EQ(run.outcome.refusals, (std::map<std::string, std::uint64_t>{{"OUT_OF_RANGE", 1}}));
 }
 
-TEST(HostMerge, ACircleByWayOfAnotherOwnerIsRefused) {
-  Project project = ABequest();
+TEST(HostMerge, ACycleThroughAnotherOwnerIsRefused) {
+  Project project = HostMergedThenMoved();
   project.Merge(kStart + 4 * kDay, 3, 2);
   project.Rest(kStart + 4 * kDay);
   const Played run = ExpectOneOutcome(project.events);
@@ -464,21 +469,21 @@ TEST(HostMerge, ACircleByWayOfAnotherOwnerIsRefused) {
   EXPECT_EQ(run.outcome.refusals, (std::map<std::string, std::uint64_t>{{"OUT_OF_RANGE", 1}}));
 }
 
-// Host 1 was another owner's when it was sent the result for which credit comes behind its end.
-TEST(HostMerge, CreditForAnEarlierOwnerDoesNotMakeTheOneHis) {
+// Host 1 belonged to another owner when it was sent the result whose credit arrives after the host's end.
+TEST(HostMerge, CreditForAnEarlierOwnerDoesNotChangeTheOwner) {
   Project project;
-  project.Own(kStart, 1, kOwner + 1);
-  project.Own(kStart, 4, kOwner + 1);
+  project.SetOwner(kStart, 1, kOwner + 1);
+  project.SetOwner(kStart, 4, kOwner + 1);
   project.Done(kStart + kDay, 20, 2, 5);
   project.Sent(kStart + kDay, 10, 1);
-  project.Heard(kStart + 2 * kDay, 10, 1, 20);
-  project.Own(kStart + 3 * kDay, 1, kOwner);
+  project.SendTrickle(kStart + 2 * kDay, 10, 1, 20);
+  project.SetOwner(kStart + 3 * kDay, 1, kOwner);
   project.Merge(kStart + 4 * kDay, 1, 2);
   project.Rest(kStart + 4 * kDay);
   project.Done(kStart + 5 * kDay, 40, 4, 1);
-  project.Merge(kStart + 5 * kDay, 4, 2);  // would be one owner's with it, were it his
+  project.Merge(kStart + 5 * kDay, 4, 2);  // would have one owner with it, if the credit made it that owner's
   project.Sent(kStart + 5 * kDay, 11, 1);
-  project.Done(kStart + 6 * kDay, 10, 1, 10);  // less than it was paid: he gives it back
+  project.Done(kStart + 6 * kDay, 10, 1, 10);  // less than its payments: the rest is reversed
   project.Rest(kStart + 6 * kDay);
   project.Done(kStart + 7 * kDay, 30, 3, 100);
   project.Merge(kStart + 7 * kDay, 3, 2);
@@ -488,14 +493,14 @@ TEST(HostMerge, CreditForAnEarlierOwnerDoesNotMakeTheOneHis) {
   EXPECT_EQ(TotalOf(run.outcome, 3), 0);
 }
 
-TEST(HostMerge, BalancesThatComeLateTakeNothingFromTheOneThatHasMoved) {
-  Project project = ABequest();
+TEST(HostMerge, LateBalancesReduceNothingOfAMovedTarget) {
+  Project project = HostMergedThenMoved();
   for (const std::uint64_t host : {2, 3})
-    project.Say(kStart + 3 * kDay, wire::OpeningTotal{.kind = wire::AccountKind::kHost,
-                                                      .account = host,
-                                                      .total = 1000.0,
-                                                      .rac = 10,
-                                                      .rac_time = kStart});
+    project.Send(kStart + 3 * kDay, wire::OpeningTotal{.kind = wire::AccountKind::kHost,
+                                                       .account = host,
+                                                       .total = 1000.0,
+                                                       .rac = 10,
+                                                       .rac_time = kStart});
   project.Rest(kStart + 4 * kDay);
   EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 3), 2005 * kMicro);
   LockstepWorld world(4);
@@ -505,14 +510,15 @@ TEST(HostMerge, BalancesThatComeLateTakeNothingFromTheOneThatHasMoved) {
     if (slot.stages.accounts == nullptr) continue;
     slot.stages.accounts->hosts().ForEach([](const stream::Key& key, const accounts::HostAccount& host) {
       if (key.id != 3 || host.elsewhere) return;
-      EXPECT_GT(host.account.recent.time, kStart) << "the average of host 2 is part of it";
+      EXPECT_GT(host.account.recent.time, kStart) << "it includes the average of host 2";
     });
   }
 }
 
-// ---- The other one without credit -----------------------------------------------------------------------------------
+// ---- A target host without credit
+// ------------------------------------------------------------------------------------
 
-TEST(HostMerge, TheOtherOneNeedsNoCreditOfItsOwn) {
+TEST(HostMerge, TheTargetNeedsNoCredit) {
   Project project;
   project.Done(kStart + kDay, 10, 1, 30);
   project.Merge(kStart + 2 * kDay, 1, 2);
@@ -528,59 +534,61 @@ TEST(HostMerge, TheOtherOneNeedsNoCreditOfItsOwn) {
   EXPECT_TRUE(run.outcome.refusals.empty());
 }
 
-TEST(HostMerge, TheOtherOneMayBeNamedLater) {
+TEST(HostMerge, TheTargetMayBecomeKnownLater) {
   Project project;
   project.Done(kStart + kDay, 10, 1, 30);
   project.Merge(kStart + 2 * kDay, 1, 9);
   project.Merge(kStart + 2 * kDay, 3, 9);
   project.Rest(kStart + 20 * kDay);
   EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 1), 30 * kMicro);
-  project.Own(kStart + 31 * kDay, 9, kOwner);
+  project.SetOwner(kStart + 31 * kDay, 9, kOwner);
   project.Rest(kStart + 31 * kDay);
   const Played run = ExpectOneOutcome(project.events);
   EXPECT_EQ(TotalOf(run.outcome, 9), 30 * kMicro);
   EXPECT_TRUE(run.outcome.refusals.empty());
 }
 
-// Named as another owner's, who gives it away: with credit of nobody's, and to nobody in between.
-TEST(HostMerge, TheOtherOneMayComeToTheOwnerByWayOfOthers) {
+// Sent as another owner's, who gives it away: it never had credit, and has no owner in between.
+TEST(HostMerge, TheTargetMayReachTheOwnerThroughOthers) {
   Project project;
   project.Done(kStart + kDay, 10, 1, 30);
   project.Merge(kStart + 2 * kDay, 1, 9);
   project.Rest(kStart + 2 * kDay);
-  project.Own(kStart + 3 * kDay, 9, kOwner + 1);
+  project.SetOwner(kStart + 3 * kDay, 9, kOwner + 1);
   project.Rest(kStart + 3 * kDay);
-  project.Own(kStart + 4 * kDay, 9, 0);
+  project.SetOwner(kStart + 4 * kDay, 9, 0);
   project.Rest(kStart + 4 * kDay);
   EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 1), 30 * kMicro);
-  project.Own(kStart + 5 * kDay, 9, kOwner);
+  project.SetOwner(kStart + 5 * kDay, 9, kOwner);
   project.Rest(kStart + 5 * kDay);
   EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 9), 30 * kMicro);
 }
 
-// Host 9 is another owner's before anybody asks, and again after it has been this one's for a day.
-TEST(HostMerge, WhoHadTheOtherOneBeforeDoesNotMatter) {
+// Host 9 belongs to another owner before the question, and again after a day with this owner.
+TEST(HostMerge, EarlierOwnersOfTheTargetDoNotMatter) {
   Project project;
   project.Done(kStart + kDay, 10, 1, 30);
-  project.Own(kStart + kDay, 9, kOwner);
-  project.Own(kStart + 2 * kDay, 9, kOwner + 1);
+  project.SetOwner(kStart + kDay, 9, kOwner);
+  project.SetOwner(kStart + 2 * kDay, 9, kOwner + 1);
   project.Rest(kStart + 2 * kDay);
   project.Merge(kStart + 3 * kDay, 1, 9);
   project.Rest(kStart + 3 * kDay);
-  EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 1), 30 * kMicro) << "it was his";
-  project.Own(kStart + 4 * kDay, 9, kOwner);
+  EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 1), 30 * kMicro)
+      << "the host belongs to another owner";
+  project.SetOwner(kStart + 4 * kDay, 9, kOwner);
   project.Rest(kStart + 4 * kDay);
-  project.Own(kStart + 5 * kDay, 9, kOwner + 1);
+  project.SetOwner(kStart + 5 * kDay, 9, kOwner + 1);
   project.Done(kStart + 6 * kDay, 11, 1, 4);
   project.Rest(kStart + 6 * kDay);
   EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 9), 34 * kMicro);
 }
 
-// Said from the last to the first, and the other way round; 9 and 10 have no credit, and 10 is named last.
-TEST(HostMerge, ChainsOfHostsWithoutCreditEndAtTheLast) {
+// Sent from the last merge to the first, and in the other order; hosts 9 and 10 have no credit, and host 10 is sent
+// last.
+TEST(HostMerge, ChainsOfHostsWithoutCreditEndAtTheLastHost) {
   for (const bool from_the_end : {false, true}) {
     Project project;
-    project.Own(kStart, 9, kOwner);
+    project.SetOwner(kStart, 9, kOwner);
     project.Done(kStart + kDay, 10, 1, 30);
     if (from_the_end) project.Merge(kStart + 2 * kDay, 9, 10);
     project.Merge(kStart + 2 * kDay, 1, 2);
@@ -590,7 +598,7 @@ TEST(HostMerge, ChainsOfHostsWithoutCreditEndAtTheLast) {
     EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 9), 30 * kMicro);
     if (!from_the_end) project.Merge(kStart + 4 * kDay, 9, 10);
     project.Rest(kStart + 4 * kDay);
-    project.Own(kStart + 5 * kDay, 10, kOwner);
+    project.SetOwner(kStart + 5 * kDay, 10, kOwner);
     project.Rest(kStart + 5 * kDay);
     project.Merge(kStart + 6 * kDay, 3, 1);
     project.Done(kStart + 6 * kDay, 30, 3, 4);
@@ -601,36 +609,38 @@ TEST(HostMerge, ChainsOfHostsWithoutCreditEndAtTheLast) {
   }
 }
 
-// ---- The other one that never comes ---------------------------------------------------------------------------------
+// ---- A target host that never arrives
+// --------------------------------------------------------------------------------
 
-TEST(HostMerge, IsRefusedWhereTheOtherOneHasNotComeToBeTheOwnersWithinAMonth) {
+TEST(HostMerge, IsRefusedIfTheOwnerDoesNotGetTheTargetWithinAMonth) {
   Project project;
-  project.Own(kStart, 2, kOwner + 1);
+  project.SetOwner(kStart, 2, kOwner + 1);
   project.Done(kStart + kDay, 10, 1, 30);
   project.Done(kStart + kDay, 20, 2, 5);
-  project.Merge(kStart + 2 * kDay, 1, 2);   // another owner's
-  project.Merge(kStart + 2 * kDay, 3, 9);   // nobody has named it
-  project.Merge(kStart + 12 * kDay, 4, 2);  // said later
-  project.Rest(kStart + 32 * kDay);         // not over yet
+  project.Merge(kStart + 2 * kDay, 1, 2);   // belongs to another owner
+  project.Merge(kStart + 2 * kDay, 3, 9);   // unknown host
+  project.Merge(kStart + 12 * kDay, 4, 2);  // sent later
+  project.Rest(kStart + 32 * kDay);         // not expired yet
   EXPECT_TRUE(ExpectOneOutcome(project.events).outcome.refusals.empty());
   project.Rest(kStart + 33 * kDay);
   EXPECT_EQ(ExpectOneOutcome(project.events).outcome.refusals,
             (std::map<std::string, std::uint64_t>{{"UNKNOWN_HOST", 2}}));
-  // They are the owner's now: too late for hosts 1 and 3, in time for host 4.
-  project.Own(kStart + 34 * kDay, 2, kOwner);
-  project.Own(kStart + 34 * kDay, 9, kOwner);
+  // Now both belong to the owner: too late for hosts 1 and 3, in time for host 4.
+  project.SetOwner(kStart + 34 * kDay, 2, kOwner);
+  project.SetOwner(kStart + 34 * kDay, 9, kOwner);
   project.Done(kStart + 34 * kDay, 40, 4, 1000);
   project.Done(kStart + 34 * kDay, 11, 1, 100);
   project.Rest(kStart + 34 * kDay);
   project.Rest(kStart + 100 * kDay);
   const Played run = ExpectOneOutcome(project.events);
   EXPECT_EQ(run.outcome.refusals, (std::map<std::string, std::uint64_t>{{"UNKNOWN_HOST", 2}}));
-  EXPECT_EQ(TotalOf(run.outcome, 1), 130 * kMicro) << "it is what it was";
+  EXPECT_EQ(TotalOf(run.outcome, 1), 130 * kMicro) << "unchanged";
   EXPECT_EQ(TotalOf(run.outcome, 2), 1005 * kMicro);
 }
 
-// The partition of host 1 is behind: while its merge lies unread there, the one of host 2 goes on, and then more than a month passes.
-TEST(HostMerge, NoTimeThatPassesOvertakesTheQuestion) {
+// The partition of host 1 is behind: while its merge is unread there, the partition of host 2 continues, and then
+// more than a month passes.
+TEST(HostMerge, PassingTimeDoesNotOvertakeTheQuestion) {
   constexpr std::uint32_t kPartitions = 4;
   const std::uint32_t asking = wire::PartitionOf(ProjectId(1), 1, kPartitions);
   std::uint64_t other = 2;
@@ -654,20 +664,20 @@ TEST(HostMerge, NoTimeThatPassesOvertakesTheQuestion) {
   world.Release();
   world.Hold(asked, 0, wire::kHosts);
   world.RunUntilIdle();
-  EXPECT_EQ(TotalOf(world.outcome(), 1), 30 * kMicro) << "nobody has answered yet";
+  EXPECT_EQ(TotalOf(world.outcome(), 1), 30 * kMicro) << "the question is not answered yet";
   world.Release();
   world.RunUntilIdle();
   EXPECT_EQ(TotalOf(world.outcome(), other), 30 * kMicro);
   EXPECT_EQ(world.outcome().refusals, (std::map<std::string, std::uint64_t>()));
 }
 
-// Who had host 2 is behind, and so is its account, for more than a month.
-TEST(HostMerge, AnAccountThatIsOnItsWayIsWaitedFor) {
+// The former owner's partition is behind, and with it host 2's account, for more than a month.
+TEST(HostMerge, AMergeWaitsForAnAccountOnItsWay) {
   constexpr std::uint32_t kPartitions = 4;
   const std::uint32_t sends = wire::PartitionOf(ProjectId(1), kOwner + 1, kPartitions);
   ASSERT_NE(sends, wire::PartitionOf(ProjectId(1), kOwner, kPartitions));
   Project project;
-  project.Own(kStart + 1, 2, kOwner + 1);
+  project.SetOwner(kStart + 1, 2, kOwner + 1);
   project.Done(kStart + kDay, 10, 1, 30);
   project.Done(kStart + kDay, 20, 2, 5);
   project.Merge(kStart + 2 * kDay, 1, 2);
@@ -678,7 +688,7 @@ TEST(HostMerge, AnAccountThatIsOnItsWayIsWaitedFor) {
   }
   Project later = project;
   later.events.clear();
-  later.Own(kStart + 3 * kDay, 2, kOwner);
+  later.SetOwner(kStart + 3 * kDay, 2, kOwner);
   later.Rest(kStart + 40 * kDay);
   later.Rest(kStart + 80 * kDay);
   world.Hold(sends, 2);
@@ -691,13 +701,13 @@ TEST(HostMerge, AnAccountThatIsOnItsWayIsWaitedFor) {
   EXPECT_EQ(world.outcome().refusals, (std::map<std::string, std::uint64_t>()));
 }
 
-// Whoever may write to the topic asks what it likes, of hosts that are known, somebody else's or nobody's.
-TEST(HostMerge, QuestionsOfOutsidersChangeNothing) {
+// A client that may write to the topic can ask anything, about hosts that are known, of another owner or without one.
+TEST(HostMerge, QuestionsFromOtherClientsChangeNothing) {
   Project project;
   const auto ask = [&](double day, std::uint64_t host, std::uint64_t user) {
-    project.Say(kStart + day * kDay, wire::HostAsked{.host = HostId(host), .user = UserId(user)});
+    project.Send(kStart + day * kDay, wire::HostAsked{.host = HostId(host), .user = UserId(user)});
   };
-  project.Own(kStart, 2, kOwner + 1);
+  project.SetOwner(kStart, 2, kOwner + 1);
   project.Done(kStart + kDay, 10, 1, 30);
   project.Merge(kStart + 2 * kDay, 1, 9);
   for (int times = 0; times < 2; ++times)
@@ -707,13 +717,13 @@ TEST(HostMerge, QuestionsOfOutsidersChangeNothing) {
   ask(2, 3, 0);
   project.Rest(kStart + 2 * kDay);
   ask(3, 1, kOwner);
-  project.Own(kStart + 3 * kDay, 9, kOwner);
-  project.Own(kStart + 3 * kDay, 12, kOwner + 1);
+  project.SetOwner(kStart + 3 * kDay, 9, kOwner);
+  project.SetOwner(kStart + 3 * kDay, 12, kOwner + 1);
   ask(3, 9, kOwner);
   ask(1e6, 9, kOwner);
   project.Rest(kStart + 3 * kDay);
-  project.Own(kStart + 4 * kDay, 12, kOwner);
-  project.Own(kStart + 4 * kDay, 3, kOwner + 1);
+  project.SetOwner(kStart + 4 * kDay, 12, kOwner);
+  project.SetOwner(kStart + 4 * kDay, 3, kOwner + 1);
   project.Done(kStart + 5 * kDay, 11, 1, 4);
   project.Done(kStart + 5 * kDay, 30, 3, 5);
   project.Rest(kStart + 5 * kDay);
@@ -724,35 +734,36 @@ TEST(HostMerge, QuestionsOfOutsidersChangeNothing) {
 
 constexpr std::uint64_t kHosts = 16;
 constexpr std::uint64_t kUsers = 3;
-// That never get credit of their own: two are named on the way, one never.
+// Hosts that never have credit: two are sent in the middle, one never.
 constexpr std::uint64_t kNewHosts = 4;
 
-// Few owners, few hosts: each is somebody else's, gets credit and becomes another one, in any order.
+// Few owners and few hosts: hosts change owners, get credit and are merged in any order.
 Events Stirred(std::uint64_t seed, bool rests) {
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t n) { return random() % n; };
   Project project;
-  project.Say(kStart, wire::UserMember{.user = UserId(kOwner + 2), .name = "a third"});
-  for (std::uint64_t host = 1; host <= kHosts; ++host) project.Own(kStart + 1, host, kOwner + below(kUsers));
+  project.Send(kStart, wire::UserMember{.user = UserId(kOwner + 2), .name = "a third"});
+  for (std::uint64_t host = 1; host <= kHosts; ++host)
+    project.SetOwner(kStart + 1, host, kOwner + below(kUsers));
   double time = kStart + kDay;
   std::uint64_t result = 100;
-  project.Own(kStart + 1, kHosts + 1, kOwner + below(kUsers));
+  project.SetOwner(kStart + 1, kHosts + 1, kOwner + below(kUsers));
   for (int i = 0; i < 250; ++i) {
     time += kDay / 8;
-    if (i == 60 || i == 120) project.Own(time, kHosts + 1 + i / 60, kOwner + below(kUsers));
+    if (i == 60 || i == 120) project.SetOwner(time, kHosts + 1 + i / 60, kOwner + below(kUsers));
     if (i == 180) time += 32 * kDay;
     const std::uint64_t host = 1 + below(kHosts);
     switch (below(10)) {
       case 0: project.Merge(time, host, 1 + below(kHosts + kNewHosts)); break;
       case 1:
       case 2:
-      case 3: project.Own(time, host, kOwner + below(kUsers)); break;
+      case 3: project.SetOwner(time, host, kOwner + below(kUsers)); break;
       case 4:
-        project.Say(time, wire::OpeningTotal{.kind = wire::AccountKind::kHost,
-                                             .account = host,
-                                             .total = static_cast<double>(below(1000)),
-                                             .rac = 1,
-                                             .rac_time = kStart});
+        project.Send(time, wire::OpeningTotal{.kind = wire::AccountKind::kHost,
+                                              .account = host,
+                                              .total = static_cast<double>(below(1000)),
+                                              .rac = 1,
+                                              .rac_time = kStart});
         break;
       case 5: project.Rest(time); break;
       default: project.Done(time, ++result, host, static_cast<double>(1 + below(50)));
@@ -770,17 +781,18 @@ TEST_P(StirredSeeds, OwnersAndMergesInAnyOrderHaveOneOutcomeInLockstep) {
   const Played run = ExpectLikeTheOracle(Stirred(GetParam(), false));
   std::size_t of_others = 0;
   for (const auto& [key, grant] : run.outcome.grants) of_others += grant.to_host != grant.host ? 1 : 0;
-  EXPECT_GT(of_others, 10u) << "hardly a host became another one: the story proves nothing";
+  EXPECT_GT(of_others, 10u) << "too few hosts were merged, so the test proves nothing";
 }
 
-TEST_P(StirredSeeds, OwnersAndMergesInAnyOrderHaveOneOutcomeRunningFreely) {
+TEST_P(StirredSeeds, OwnersAndMergesInAnyOrderHaveOneOutcomeInArrivalOrder) {
   ExpectOneOutcome(Stirred(GetParam(), true));
 }
 
-// ---- In the middle of everything -----------------------------------------------------------------------------------
+// ---- In the middle of other traffic
+// ----------------------------------------------------------------------------------
 
-// Merges between events of all kinds: of hosts of one owner and of several, of hosts that move, again, in chains and circles,
-// into hosts that never have credit of their own.
+// Merges between events of all kinds: of hosts of one owner and of several, of hosts that move, repeated, in chains
+// and cycles, and into hosts that never have credit.
 Events WithMerges(Events events, std::uint64_t hosts, std::uint64_t seed, double time) {
   constexpr std::uint64_t kNew = 8;
   std::mt19937_64 random(seed);
@@ -821,7 +833,7 @@ GenerateOptions FewOwners(std::uint64_t seed) {
 class HostMergeSeeds : public ::testing::TestWithParam<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, HostMergeSeeds, ::testing::ValuesIn(Seeds({1, 2, 3})));
 
-TEST_P(HostMergeSeeds, TotalsAreWhatTheOracleSaysToTheLastBitOnAnyNumberOfPartitions) {
+TEST_P(HostMergeSeeds, TotalsEqualTheOracleBitForBitOnAnyPartitions) {
   const GenerateOptions options = FewOwners(GetParam());
   const Events plain = Generate(options);
   const Events events = WithMerges(plain, options.hosts, GetParam(), options.start_time);
@@ -830,11 +842,11 @@ TEST_P(HostMergeSeeds, TotalsAreWhatTheOracleSaysToTheLastBitOnAnyNumberOfPartit
   std::size_t fewer = 0;
   for (const auto& [key, account] : without.outcome.accounts)
     if (key.kind == OracleAccountKind::kHost && run.outcome.accounts.count(key) == 0) ++fewer;
-  EXPECT_GT(fewer, 3u) << "no host became another one: the story proves nothing";
+  EXPECT_GT(fewer, 3u) << "no host was merged, so the test proves nothing";
 }
 
-// A BOINC server's events name what the host of a running job has become.
-TEST_P(HostMergeSeeds, WhicheverOfItsHostsNumbersAJobGoesByTheOracleSaysWhatComesOfIt) {
+// A BOINC server's events name the host that the host of a running job was merged into.
+TEST_P(HostMergeSeeds, JobsUnderAnyOfTheirHostsNumbersEqualTheOracle) {
   const GenerateOptions options = FewOwners(GetParam());
   HeirNames rename(GetParam(), HeirNames::Of::kAll);
   const Events events = rename(WithMerges(Generate(options), options.hosts, GetParam(), options.start_time));
@@ -842,7 +854,7 @@ TEST_P(HostMergeSeeds, WhicheverOfItsHostsNumbersAJobGoesByTheOracleSaysWhatCome
   ExpectLikeTheOracle(events);
 }
 
-TEST_P(HostMergeSeeds, WhicheverOfItsHostsNumbersAJobGoesByItComesToTheSame) {
+TEST_P(HostMergeSeeds, JobsUnderAnyOfTheirHostsNumbersGiveTheSameTotals) {
   GenerateOptions options = FewOwners(GetParam());
   options.conflicts = 0;
   options.bad_lines = 0;
@@ -850,8 +862,8 @@ TEST_P(HostMergeSeeds, WhicheverOfItsHostsNumbersAJobGoesByItComesToTheSame) {
   const Events events = WithMerges(Generate(options), options.hosts, GetParam(), options.start_time);
   HeirNames rename(GetParam());
   const Events renamed = rename(events);
-  EXPECT_GT(rename.renamed(), OwnSeeds() ? 40u : 10u);
-  // A message that is handed over comes behind the decision of the same period: then the grant has paid what it would have.
+  EXPECT_GT(rename.renamed(), UsesOwnSeeds() ? 40u : 10u);
+  // A message that is handed over arrives after the decision of the same period; then the grant has paid its amount.
   const auto have = [](const Outcome& outcome) {
     std::map<AccountKey, std::pair<std::int64_t, std::int64_t>> all;
     for (const auto& [key, account] : outcome.accounts)
@@ -861,12 +873,12 @@ TEST_P(HostMergeSeeds, WhicheverOfItsHostsNumbersAJobGoesByItComesToTheSame) {
   const auto expected = have(RunOracle(events));
   for (const auto& [key, sums] : have(RunPipeline(renamed, 3).outcome))
     EXPECT_TRUE(expected.contains(key) && expected.at(key) == sums)
-        << key.account << ": " << sums.first << ", provisional " << sums.second << ", by one name "
+        << key.account << ": " << sums.first << ", provisional " << sums.second << ", under one number "
         << (expected.contains(key) ? expected.at(key).first : -1);
 }
 
-// Running freely who is whose when depends on what came first; that nothing is lost does not.
-TEST_P(HostMergeSeeds, WhateverOvertakesWhatAllCreditIsInOnePlace) {
+// In `order: arrival` a host's owner depends on the order of events, but no credit is lost.
+TEST_P(HostMergeSeeds, AllCreditIsInOnePlaceInAnyOrder) {
   const GenerateOptions options = FewOwners(GetParam());
   const Events events = WithMerges(Generate(options), options.hosts, GetParam(), options.start_time);
   for (const std::uint32_t partitions : {1u, 5u}) {
@@ -949,14 +961,14 @@ void ExpectAuditAndExportFollow(const Events& events, std::uint64_t hosts) {
   }
 }
 
-TEST(HostMerge, TheAuditFollowsItTheExportReconcilesAndPeopleSeeIt) {
+TEST(HostMerge, TheAuditFollowsAMergeAndTheExportReconciles) {
   GenerateOptions options = FewOwners(4);
   options.tick_period = 0;
   ExpectAuditAndExportFollow(WithMerges(Generate(options), options.hosts, 4, options.start_time),
                              options.hosts);
 }
 
-TEST(HostMerge, TheAuditFollowsJobsThatGoByBothNumbers) {
+TEST(HostMerge, TheAuditFollowsJobsUnderBothNumbers) {
   GenerateOptions options = FewOwners(4);
   options.tick_period = 0;
   HeirNames rename(4, HeirNames::Of::kAll);
@@ -964,7 +976,7 @@ TEST(HostMerge, TheAuditFollowsJobsThatGoByBothNumbers) {
                              options.hosts);
 }
 
-TEST(HostMerge, TheAuditFollowsItByWayOfOtherOwners) {
+TEST(HostMerge, TheAuditFollowsMergesThroughOtherOwners) {
   ExpectAuditAndExportFollow(Stirred(1, false), kHosts);
   ExpectAuditAndExportFollow(Stirred(2, false), kHosts);
 }

@@ -1,5 +1,5 @@
-// A host changes its owner: its one account goes along, past credit of users and teams stays where it was, whatever
-// overtakes what.
+// A host changes its owner: its only account moves along, earlier credit of users and teams stays, whatever the order
+// of processing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ using traffic::Generator;
 namespace {
 
 using Events = std::vector<std::string>;
-using Id = std::pair<std::uint32_t, std::uint64_t>;  // project, number
+using Id = std::pair<std::uint32_t, std::uint64_t>;  // project, id
 
 struct Sum {
   BigMicro micro = 0;
@@ -45,7 +45,7 @@ struct Sum {
   friend bool operator==(const Sum&, const Sum&) = default;
 };
 
-// Hosts that move all the time, from and to nobody too.
+// Hosts that move continuously, also from and to no owner.
 GenerateOptions Restless(std::uint64_t seed) {
   GenerateOptions options;
   options.seed = seed;
@@ -79,7 +79,7 @@ struct Sums {
   std::map<Id, Sum> users;
 };
 
-// What the ledger's grants and openings come to.
+// The sums of the ledger's grants and openings.
 Sums SumsOf(const Events& ledger) {
   Sums sums;
   for (const std::string& record : ledger) {
@@ -97,7 +97,7 @@ Sums SumsOf(const Events& ledger) {
   return sums;
 }
 
-// What the accounts hold; each host in one partition only.
+// The sums of the accounts; each host must be in one partition only.
 Sums AccountsOf(FreeWorld& world) {
   Sums sums;
   for (PipelineSlot& slot : world.slots()) {
@@ -147,7 +147,7 @@ std::size_t CountKind(const Events& ledger, wire::GrantKind kind) {
   return n;
 }
 
-TEST(HostMove, WhateverOvertakesWhatAHostHasOneAccountWithAllItsCredit) {
+TEST(HostMove, AHostHasOneAccountWithAllItsCreditInAnyOrder) {
   std::size_t shares = 0;
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     const Events events = Generate(Restless(seed));
@@ -174,7 +174,7 @@ TEST(HostMove, WhateverOvertakesWhatAHostHasOneAccountWithAllItsCredit) {
               CountKind(world.ledger(), wire::GrantKind::kHostAccount));
     ASSERT_GT(CountKind(world.ledger(), wire::GrantKind::kHostLeaves), 3u);
   }
-  EXPECT_GT(shares, 100u) << "nothing came after its host had gone: the story proves nothing";
+  EXPECT_GT(shares, 100u) << "no credit arrived after its host had moved, so the test proves nothing";
 }
 
 // Readers of the topic of totals keep the newest record of each partition and account.
@@ -240,7 +240,7 @@ TEST(HostMove, TheEngineAnswersWithOneAccountAndTheAuditIsExact) {
   settings.commit.max_records = 50;
   settings.state.flush_interval = std::chrono::milliseconds(30);
   GenerateOptions options = Restless(4);
-  options.tick_period = 0;  // each tick is a block of its own, with a synced write
+  options.tick_period = 0;  // each tick is a separate block with a synced write
   const Events events = Generate(options);
   Events ledger;
   std::map<std::uint64_t, std::uint64_t> seen;  // grants, by host
@@ -274,10 +274,10 @@ TEST(HostMove, TheEngineAnswersWithOneAccountAndTheAuditIsExact) {
         block.lines.push_back({.envelope = events[at]});
       const auto appended = (*engine)->Append(block);
       ASSERT_TRUE(appended.ok()) << appended.status().message();
-      // While it works, too: no answer falls back behind an earlier one.
+      // During processing no answer may fall behind an earlier one.
       for (std::uint64_t host = 1; host <= 6; ++host) {
         const auto account = (*engine)->questions().Account(ProjectId(1), wire::AccountKind::kHost, host);
-        if (!account.ok()) continue;  // nothing is known of it yet
+        if (!account.ok()) continue;  // still unknown
         EXPECT_GE((*account)["grants"].get<std::uint64_t>(), seen[host]) << "host " << host;
         seen[host] = (*account)["grants"];
       }
@@ -296,23 +296,23 @@ TEST(HostMove, TheEngineAnswersWithOneAccountAndTheAuditIsExact) {
     check(**engine);
     ASSERT_TRUE((*engine)->Stop().ok());
   }
-  // And from the state on disk.
+  // From the state on disk.
   auto engine = Engine::Open(settings, [](const std::string&) {});
   ASSERT_TRUE(engine.ok());
   check(**engine);
-  // A share is no second grant of its result.
+  // A share is not a second grant of its result.
   for (const std::string& record : ledger) {
     wire::GrantHead head;
     ASSERT_TRUE(wire::DecodeGrantHead(record, &head));
     if (head.kind != wire::GrantKind::kHostShare) continue;
-    const auto told = (*engine)->questions().Explain(head.project, head.result);
-    ASSERT_TRUE(told.ok());
-    EXPECT_EQ((*told)["grants"].size(), 1u);
+    const auto explained = (*engine)->questions().Explain(head.project, head.result);
+    ASSERT_TRUE(explained.ok());
+    EXPECT_EQ((*explained)["grants"].size(), 1u);
   }
 }
 
-// A power cut between the two partitions that a host's account goes through.
-TEST(HostMove, AnAccountOnItsWayIsToldAsSuchUntilSomebodyWorks) {
+// A power cut between the two partitions through which a host's account moves.
+TEST(HostMove, AnAccountOnItsWayIsReportedUntilThePipelineRuns) {
   TempDir temp;
   settings::RunSettings settings;
   settings.data_directory = temp / "data";
@@ -323,7 +323,7 @@ TEST(HostMove, AnAccountOnItsWayIsToldAsSuchUntilSomebodyWorks) {
   const auto partition_of = [&](UserId user, HostId host) {
     return wire::OwnerPartition(project, user, host, settings.partitions);
   };
-  // CLAIMS of the host lies elsewhere than its new owner.
+  // CLAIMS of the host is in another partition than its new owner.
   HostId host(1);
   while (wire::PartitionOf(project, host.value, settings.partitions) != partition_of(old_owner, host))
     host = HostId(host.value + 1);
@@ -349,7 +349,7 @@ TEST(HostMove, AnAccountOnItsWayIsToldAsSuchUntilSomebodyWorks) {
     block.lines.push_back({.envelope = event});
     ASSERT_TRUE((*engine)->Append(block).ok());
   }
-  // The new owner's partition stands still until the account has been sent to it, and the log is copied then.
+  // The new owner's partition is blocked until the account has been sent to it, and the log is copied then.
   settings.data_directory = temp / "copy";
   (*engine)->runner().Query(place, [&](stream::Slot&) {
     const std::string moves = envelope(wire::HostMember{.host = host, .user = new_owner});

@@ -1,5 +1,5 @@
-// Another version of the policy is put in force for jobs that still run: in the end all have what they would have had, had it been in
-// force from the start.
+// Another version of the policy is applied to running jobs: in the end all accounts equal those of a run with that
+// version from the start.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,9 +27,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::set<std::uint64_t> HostsOf(const std::map<OfOwner, long long>& brought) {
+std::set<std::uint64_t> HostsOf(const std::map<OfOwner, long long>& earned) {
   std::set<std::uint64_t> hosts;
-  for (const auto& [owner, sum] : brought) hosts.insert(std::get<1>(owner));
+  for (const auto& [owner, sum] : earned) hosts.insert(std::get<1>(owner));
   return hosts;
 }
 
@@ -47,14 +47,14 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RepricingSeeds,
                                             ::testing::Values(2.0, 0.5)));
 
 struct Counts {
-  std::uint64_t running = 0;  // jobs that were priced anew while they ran
-  std::uint64_t shares = 0;   // of those that have several owners or teams
+  std::uint64_t running = 0;  // jobs that were repriced while they ran
+  std::uint64_t shares = 0;   // those with several owners or teams
 };
 
-// All hosts' results by `version`; asked again, there is nothing left.
+// Reprices all hosts' results by `version`; a second plan must be empty.
 Counts RepriceAll(Recorder& run, std::uint32_t version, std::set<std::uint64_t>* left) {
   Counts counts;
-  for (const std::uint64_t host : HostsOf(Brought(run.world))) {
+  for (const std::uint64_t host : HostsOf(EarnedByOwner(run.world))) {
     const CorrectionPlan plan = PlanOf(run.world, Of(TargetKind::kHost, host, version));
     for (const auto& [result, why] : plan.problems) left->insert(result.value);
     const Events events = EventsOf(plan);
@@ -66,15 +66,16 @@ Counts RepriceAll(Recorder& run, std::uint32_t version, std::set<std::uint64_t>*
       counts.running += number > 0 ? 1 : 0;
       counts.shares += number > 1 ? 1 : 0;
     }
-    // But of jobs that CLAIMS has decided and GRANTS has not, whose workunit still waits for others.
+    // Except for jobs that CLAIMS has decided and GRANTS has not, because their workunit still waits for other
+    // results.
     for (const PlannedCorrection& one : PlanOf(run.world, Of(TargetKind::kHost, host, version)).corrections)
       EXPECT_TRUE(one.running()) << one.result.value;
   }
   return counts;
 }
 
-// Nothing of it is in common with the other run but the policies. Apps settle in all three ways.
-TEST_P(RepricingSeeds, InTheMiddleOfTrafficItIsAsIfItHadBeenInForceFromTheStart) {
+// The other run shares only the policies. Apps use all three settlements.
+TEST_P(RepricingSeeds, AmidTrafficEqualsThatPriceFromTheStart) {
   const auto [seed, times] = GetParam();
   const Events events = Generate(Restless(seed));
   Events others = events;
@@ -100,17 +101,17 @@ TEST_P(RepricingSeeds, InTheMiddleOfTrafficItIsAsIfItHadBeenInForceFromTheStart)
     run.Play(Events(events.begin() + static_cast<std::ptrdiff_t>(events.size() * third / 3),
                     events.begin() + static_cast<std::ptrdiff_t>(events.size() * (third + 1) / 3)));
     if (third == 0) run.Play(versions);
-    // Those that were paid first, or decided, since the last time are found by the next.
+    // Jobs that were first paid or were decided since the last repricing are found by the next one.
     const Counts more = RepriceAll(run, 2, &left);
     counts.running += more.running;
     counts.shares += more.shares;
   }
   EXPECT_GT(counts.running, 30u);
-  EXPECT_GT(counts.shares, OwnSeeds() ? 1u : 0u);
-  const auto expected = Brought(other.world);
+  EXPECT_GT(counts.shares, UsesOwnSeeds() ? 1u : 0u);
+  const auto expected = EarnedByOwner(other.world);
   std::uint64_t compared = 0;
-  const auto brought = Brought(run.world);
-  for (const auto& [owner, sum] : brought) {
+  const auto earned = EarnedByOwner(run.world);
+  for (const auto& [owner, sum] : earned) {
     if (left.contains(std::get<0>(owner))) continue;
     ++compared;
     const auto same = expected.find(owner);
@@ -119,14 +120,14 @@ TEST_P(RepricingSeeds, InTheMiddleOfTrafficItIsAsIfItHadBeenInForceFromTheStart)
         << std::get<2>(owner);
   }
   EXPECT_GT(compared, 400u);
-  for (const std::uint64_t host : HostsOf(brought))
+  for (const std::uint64_t host : HostsOf(earned))
     EXPECT_EQ(ReaderOf(run.world, Of(TargetKind::kHost, host, 2)).WrongCorrections(),
               std::vector<std::string>());
   ExpectLikeTheOracle(run.events);
 }
 
-// Prices go there and back, and a part is taken back meanwhile.
-TEST_P(RepricingSeeds, WithReversalsAmongThemItIsWhatTheOracleSays) {
+// Prices change back and forth, with reversals in between.
+TEST_P(RepricingSeeds, WithReversalsInBetweenEqualTheOracle) {
   const auto [seed, times] = GetParam();
   const Events events = Generate(Restless(seed));
   Events versions;
@@ -151,15 +152,15 @@ TEST_P(RepricingSeeds, WithReversalsAmongThemItIsWhatTheOracleSays) {
                     events.begin() + static_cast<std::ptrdiff_t>(events.size() * (part + 1) / 6)));
     if (part == 0) run.Play(versions);
     std::size_t number = 0;
-    for (const std::uint64_t host : HostsOf(Brought(run.world))) {
-      // 0: taken back.
+    for (const std::uint64_t host : HostsOf(EarnedByOwner(run.world))) {
+      // 0: a reversal.
       const auto version = static_cast<std::uint32_t>((part + number++ + seed) % 5);
       if (version == 4) continue;
       const CorrectionPlan plan = PlanOf(run.world, Of(TargetKind::kHost, host, version));
       for (const PlannedCorrection& one : plan.corrections)
         running += std::holds_alternative<wire::JobRepricing>(one.event.body) ? 1 : 0;
       const Events now = EventsOf(plan);
-      // Of those that were decided upon the same, one half is said before the other kind.
+      // Of the corrections planned from the same state, one half is sent before the other.
       if (number % 3 == 0)
         stale.insert(stale.end(), now.begin(), now.end());
       else
@@ -170,15 +171,15 @@ TEST_P(RepricingSeeds, WithReversalsAmongThemItIsWhatTheOracleSays) {
   EXPECT_GT(running, 50u);
   const Played played = ExpectLikeTheOracle(run.events);
   EXPECT_GT(played.outcome.refusals.at("ALREADY_DECIDED"), 10u);
-  for (const std::uint64_t host : HostsOf(Brought(run.world)))
+  for (const std::uint64_t host : HostsOf(EarnedByOwner(run.world)))
     EXPECT_EQ(ReaderOf(run.world, Of(TargetKind::kHost, host, 2)).WrongCorrections(),
               std::vector<std::string>());
 }
 
-// ---- Small worlds -------------------------------------------------------------------------------------------------------
+// ---- Small projects --------------------------------------------------------------------------------------------
 
-// 20 steps, then the price changes, then 10 more; the job is worth all its steps in the end, less than them, and nothing.
-TEST(JobRepricing, WhatHasBeenPaidAndWhatComesIsByTheVersion) {
+// 20 steps, then the price changes, then 10 more. In the end the job is worth all its steps, fewer, or nothing.
+TEST(JobRepricing, PastAndLaterPaymentsUseTheVersion) {
   for (const std::string settlement : {"keep", "settle", "cap"})
     for (const double worth : {100.0, 25.0, -1.0})
       for (const double price : {2.0, 0.5, 1.0 / 3}) {
@@ -189,7 +190,7 @@ TEST(JobRepricing, WhatHasBeenPaidAndWhatComesIsByTheVersion) {
         project.PayForSteps(kStart + 1, 2, 1, "assigned", settlement);
         for (Project* one : {&project, &other}) {
           one->Sent(kStart + kDay, 1, 1);
-          one->Heard(kStart + 1.2 * kDay, 1, 1, 20);
+          one->SendTrickle(kStart + 1.2 * kDay, 1, 1, 20);
         }
         project.PayForSteps(kStart + 1.3 * kDay, 3, price, "assigned", settlement);
         const CorrectionPlan plan = project.Do(Of(TargetKind::kHost, 1, 3));
@@ -210,8 +211,8 @@ TEST(JobRepricing, WhatHasBeenPaidAndWhatComesIsByTheVersion) {
         project.run.Play(EventsOf(plan));
         EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kHost, 1, 3)).corrections.empty()) << name;
         for (Project* one : {&project, &other}) {
-          one->Heard(kStart + 1.4 * kDay, 1, 1, 30);
-          one->Heard(kStart + 1.4 * kDay, 1, 1, 25);
+          one->SendTrickle(kStart + 1.4 * kDay, 1, 1, 30);
+          one->SendTrickle(kStart + 1.4 * kDay, 1, 1, 25);
         }
         expect_same(" later");
         for (Project* one : {&project, &other})
@@ -222,11 +223,11 @@ TEST(JobRepricing, WhatHasBeenPaidAndWhatComesIsByTheVersion) {
         expect_same(" in the end");
         EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).provisional, 0) << name;
         EXPECT_EQ(project.Wrong(1), std::vector<std::string>()) << name;
-        // By the version of when it was sent it is what it would have been.
+        // Repricing by the version at its dispatch gives the original amounts.
         Project first;
         first.PayForSteps(kStart + 1, 2, 1, "assigned", settlement);
         first.Sent(kStart + kDay, 1, 1);
-        first.Heard(kStart + 1.4 * kDay, 1, 1, 30);
+        first.SendTrickle(kStart + 1.4 * kDay, 1, 1, 30);
         if (worth < 0)
           first.Failed(kStart + 2 * kDay, 1, 1);
         else
@@ -241,14 +242,14 @@ TEST(JobRepricing, WhatHasBeenPaidAndWhatComesIsByTheVersion) {
       }
 }
 
-// What was taken back neither comes back nor is taken once more: it has the new price, too.
-TEST(JobRepricing, OfWhatWasTakenBackNothingComesBack) {
+// Reversed credit is neither restored nor reversed again: it gets the new price, too.
+TEST(JobRepricing, ReversedPaymentsAreNotRestored) {
   struct Case {
     std::string settlement;
-    double worth;  // below 0: it failed
+    double worth;  // below 0: the job failed
     std::int64_t has;
   };
-  // 20 of 30 steps were taken back; then a step is worth 2; then there are 10 more.
+  // 20 of 30 steps were reversed; then a step is worth 2; then 10 more steps follow.
   for (const Case& one : std::vector<Case>{{"keep", 100, 60'000'000},
                                            {"keep", 25, 40'000'000},
                                            {"keep", -1, 40'000'000},
@@ -261,14 +262,14 @@ TEST(JobRepricing, OfWhatWasTakenBackNothingComesBack) {
     Project project;
     project.PayForSteps(kStart + 1, 2, 1, "assigned", one.settlement);
     project.Sent(kStart + kDay, 1, 1);
-    project.Heard(kStart + 1.1 * kDay, 1, 1, 20);
+    project.SendTrickle(kStart + 1.1 * kDay, 1, 1, 20);
     project.Do(Of(TargetKind::kResult, 1));
-    project.Heard(kStart + 1.2 * kDay, 1, 1, 30);
+    project.SendTrickle(kStart + 1.2 * kDay, 1, 1, 30);
     project.PayForSteps(kStart + 1.3 * kDay, 3, 2, "assigned", one.settlement);
     const CorrectionPlan plan = project.Do(Of(TargetKind::kResult, 1, 3));
     ASSERT_EQ(plan.corrections.size(), 1u) << name;
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 20'000'000) << name;
-    project.Heard(kStart + 1.4 * kDay, 1, 1, 40);
+    project.SendTrickle(kStart + 1.4 * kDay, 1, 1, 40);
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 40'000'000) << name;
     EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).provisional, 40'000'000) << name;
     if (one.worth < 0)
@@ -277,7 +278,7 @@ TEST(JobRepricing, OfWhatWasTakenBackNothingComesBack) {
       project.Worth(kStart + 2 * kDay, 1, 1, one.worth);
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), one.has) << name;
     EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 11), one.has) << name;
-    // Decided, it can be priced anew all the same: the 20 steps stay taken.
+    // A decided job can still be repriced: the 20 steps stay reversed.
     project.Do(Of(TargetKind::kResult, 1, 2));
     const double steps_left = 20;
     const double by_two = one.worth < 0              ? (one.settlement == "keep" ? steps_left : 0)
@@ -292,21 +293,21 @@ TEST(JobRepricing, OfWhatWasTakenBackNothingComesBack) {
   }
 }
 
-TEST(JobRepricing, EachOwnerAndTeamHasWhatItsStepsAreWorth) {
-  const auto play = [](Project& project, double price, bool anew) {
-    project.PayForSteps(kStart + 1, 2, anew ? 1 : price, "assigned", "settle");
+TEST(JobRepricing, EachOwnerAndTeamGetsTheWorthOfItsSteps) {
+  const auto play = [](Project& project, double price, bool reprice) {
+    project.PayForSteps(kStart + 1, 2, reprice ? 1 : price, "assigned", "settle");
     project.Sent(kStart + kDay, 1, 1);
-    project.Heard(kStart + 1.1 * kDay, 1, 1, 10);
+    project.SendTrickle(kStart + 1.1 * kDay, 1, 1, 10);
     project.Join(kStart + 1.2 * kDay, 1, 99);
-    project.Heard(kStart + 1.3 * kDay, 1, 1, 30);
-    project.Say(kStart + 1.4 * kDay,
-                wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 4});
-    project.Heard(kStart + 1.5 * kDay, 1, 1, 60);
-    if (anew) {
+    project.SendTrickle(kStart + 1.3 * kDay, 1, 1, 30);
+    project.Send(kStart + 1.4 * kDay,
+                 wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 4});
+    project.SendTrickle(kStart + 1.5 * kDay, 1, 1, 60);
+    if (reprice) {
       project.PayForSteps(kStart + 1.55 * kDay, 3, price, "assigned", "settle");
       EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1, 3)).corrections.size(), 3u);
     }
-    project.Heard(kStart + 1.6 * kDay, 1, 1, 61);
+    project.SendTrickle(kStart + 1.6 * kDay, 1, 1, 61);
     project.Worth(kStart + 2 * kDay, 1, 1, 15);
   };
   for (const double price : {2.0, 1.0 / 7}) {
@@ -323,18 +324,18 @@ TEST(JobRepricing, EachOwnerAndTeamHasWhatItsStepsAreWorth) {
   }
 }
 
-// A third version begins with the price of when the job was sent, and the second may come again.
-TEST(JobRepricing, PricesMayComeAndGo) {
+// A third version starts from the price at the dispatch, and the second may be applied again.
+TEST(JobRepricing, PricesMayChangeBackAndForth) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "assigned");
   project.PayForSteps(kStart + 2, 3, 1.0 / 3, "assigned");
   project.PayForSteps(kStart + 3, 4, 0, "assigned");
   project.PayForSteps(kStart + 4, 5, 1, "assigned");
-  project.Sent(kStart + kDay, 1, 1);  // by version 5
+  project.Sent(kStart + kDay, 1, 1);  // under version 5
   std::uint32_t steps = 0;
   double day = 1.1;
   for (const std::uint32_t version : {3, 4, 2, 3, 5, 4, 3}) {
-    project.Heard(kStart + (day += 0.01) * kDay, 1, 1, steps += 10);
+    project.SendTrickle(kStart + (day += 0.01) * kDay, 1, 1, steps += 10);
     const CorrectionPlan plan = project.Do(Of(TargetKind::kResult, 1, version));
     ASSERT_EQ(plan.corrections.size(), 1u) << version;
     const double price = version == 3 ? 1.0 / 3 : version == 4 ? 0 : 1;
@@ -346,7 +347,7 @@ TEST(JobRepricing, PricesMayComeAndGo) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(JobRepricing, WhatComesBetweenTheLookAndItIsNeitherLostNorPaidTwice) {
+TEST(JobRepricing, PaymentsAfterThePlanAreNeitherLostNorPaidTwice) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "assigned");
   project.PayForSteps(kStart + 2, 3, 2, "assigned");
@@ -358,26 +359,26 @@ TEST(JobRepricing, WhatComesBetweenTheLookAndItIsNeitherLostNorPaidTwice) {
     EXPECT_EQ(project.run.world.outcome().refusals[reason], before + 1);
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), had);
   };
-  const auto look = [&](std::uint32_t version) {
+  const auto plan_events = [&](std::uint32_t version) {
     return EventsOf(PlanOf(project.run.world, Of(TargetKind::kResult, 1, version)));
   };
   project.Sent(kStart + kDay, 1, 1);
-  project.Heard(kStart + 1.1 * kDay, 1, 1, 20);
-  const Events early = look(3);
-  project.Heard(kStart + 1.2 * kDay, 1, 1, 25);
+  project.SendTrickle(kStart + 1.1 * kDay, 1, 1, 20);
+  const Events early = plan_events(3);
+  project.SendTrickle(kStart + 1.2 * kDay, 1, 1, 25);
   refused("ALREADY_DECIDED", early);
-  const Events before_reversal = look(3);
+  const Events before_reversal = plan_events(3);
   project.Do(Of(TargetKind::kResult, 1));
   refused("ALREADY_DECIDED", before_reversal);
   const Events take = [&] {
-    project.Heard(kStart + 1.3 * kDay, 1, 1, 30);
-    return look(0);
+    project.SendTrickle(kStart + 1.3 * kDay, 1, 1, 30);
+    return plan_events(0);
   }();
   project.Do(Of(TargetKind::kResult, 1, 3));
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 10'000'000);
-  // It named a sum at the price of before.
+  // It contains a sum at the old price.
   refused("ALREADY_DECIDED", take);
-  const Events late = look(2);
+  const Events late = plan_events(2);
   project.Worth(kStart + 2 * kDay, 1, 1, 70);
   refused("ALREADY_DECIDED", late);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 20'000'000);
@@ -385,61 +386,61 @@ TEST(JobRepricing, WhatComesBetweenTheLookAndItIsNeitherLostNorPaidTwice) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(JobRepricing, WhatDoesNotAgreeWithTheJobIsRefused) {
+TEST(JobRepricing, ARepricingThatDisagreesWithTheJobIsRefused) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 2, "assigned");
   project.PayForSteps(kStart + 2, 3, 1, "assigned", "keep", "another");
   project.PayForSteps(kStart + 3, 4, 1, "assigned");
   project.Sent(kStart + kDay, 1, 1);
-  project.Heard(kStart + 1.1 * kDay, 1, 1, 20);
+  project.SendTrickle(kStart + 1.1 * kDay, 1, 1, 20);
   const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, 1, 2));
   ASSERT_EQ(plan.corrections.size(), 1u);
   double time = kStart + 1.2 * kDay;
-  const auto said = [&](auto change) {
+  const auto refusal_of = [&](auto change) {
     auto refusals = project.run.world.outcome().refusals;
     wire::JobRepricing repricing = std::get<wire::JobRepricing>(plan.corrections[0].event.body);
     change(repricing);
-    project.Say(time += 1, repricing);
+    project.Send(time += 1, repricing);
     for (const auto& [reason, count] : project.run.world.outcome().refusals)
       if (count != refusals[reason]) return reason;
-    return std::string("taken");
+    return std::string("accepted");
   };
   using R = wire::JobRepricing;
-  EXPECT_EQ(said([](R& r) { r.shares[0].paid_anew_micro += 1; }), "OUT_OF_RANGE");
-  EXPECT_EQ(said([](R& r) { r.shares[0].paid_micro += 1; }), "ALREADY_DECIDED");
-  EXPECT_EQ(said([](R& r) { r.shares[0].taken_micro = 1; }), "ALREADY_DECIDED");
-  EXPECT_EQ(said([](R& r) { r.shares[0].entry->user = UserId(2); }), "ALREADY_DECIDED");
-  EXPECT_EQ(said([](R& r) { r.shares[0].entry->host = HostId(2); }), "OUT_OF_RANGE");
-  EXPECT_EQ(said([](R& r) { r.shares[0].taken_anew_micro = 99'000'000; }), "OUT_OF_RANGE");
-  EXPECT_EQ(said([](R& r) { r.shares.push_back(r.shares[0]); }), "OUT_OF_RANGE");
-  EXPECT_EQ(said([](R& r) {
+  EXPECT_EQ(refusal_of([](R& r) { r.shares[0].paid_anew_micro += 1; }), "OUT_OF_RANGE");
+  EXPECT_EQ(refusal_of([](R& r) { r.shares[0].paid_micro += 1; }), "ALREADY_DECIDED");
+  EXPECT_EQ(refusal_of([](R& r) { r.shares[0].taken_micro = 1; }), "ALREADY_DECIDED");
+  EXPECT_EQ(refusal_of([](R& r) { r.shares[0].entry->user = UserId(2); }), "ALREADY_DECIDED");
+  EXPECT_EQ(refusal_of([](R& r) { r.shares[0].entry->host = HostId(2); }), "OUT_OF_RANGE");
+  EXPECT_EQ(refusal_of([](R& r) { r.shares[0].taken_anew_micro = 99'000'000; }), "OUT_OF_RANGE");
+  EXPECT_EQ(refusal_of([](R& r) { r.shares.push_back(r.shares[0]); }), "OUT_OF_RANGE");
+  EXPECT_EQ(refusal_of([](R& r) {
               r.shares.push_back(r.shares[0]);
               r.shares[1].entry->user = UserId(2);
               r.shares[1].paid_micro = r.shares[1].paid_anew_micro = 0;
             }),
             "OUT_OF_RANGE");
-  EXPECT_EQ(said([](R& r) { r.policy_version = 7; }), "OUT_OF_RANGE");
-  EXPECT_EQ(said([](R& r) { r.policy_version = 3; }), "NOT_SUPPORTED");
-  EXPECT_EQ(said([](R& r) { r.result = ResultId(4711); }), "UNKNOWN_RESULT");
+  EXPECT_EQ(refusal_of([](R& r) { r.policy_version = 7; }), "OUT_OF_RANGE");
+  EXPECT_EQ(refusal_of([](R& r) { r.policy_version = 3; }), "NOT_SUPPORTED");
+  EXPECT_EQ(refusal_of([](R& r) { r.result = ResultId(4711); }), "UNKNOWN_RESULT");
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 20'000'000);
-  // A team that never had it, nobody here can know: the audit finds that.
-  EXPECT_EQ(said([](R& r) { r.shares[0].entry->team = TeamId(4711); }), "taken");
+  // No stage knows that the team never had the credit: only the audit finds that.
+  EXPECT_EQ(refusal_of([](R& r) { r.shares[0].entry->team = TeamId(4711); }), "accepted");
   EXPECT_THAT(project.Wrong(1),
               ElementsAre(HasSubstr("prices a job without payments to this owner and team")));
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(JobRepricing, AVersionThatCountsOtherwiseLeavesTheJobAndIsSaid) {
+TEST(JobRepricing, AVersionWithOtherMeasuresLeavesTheJobAndIsReported) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "assigned");
   project.Sent(kStart + kDay, 1, 1);
-  project.Heard(kStart + 1.1 * kDay, 1, 1, 20);
+  project.SendTrickle(kStart + 1.1 * kDay, 1, 1, 20);
   std::uint32_t version = 2;
   const auto why = [&](std::vector<wire::TrickleRuleChange> rules) {
-    project.Say(kStart + 1.2 * kDay, wire::AppChange{.app = AppId(1),
-                                                     .policy = "assigned",
-                                                     .policy_version = ++version,
-                                                     .trickles = std::move(rules)});
+    project.Send(kStart + 1.2 * kDay, wire::AppChange{.app = AppId(1),
+                                                      .policy = "assigned",
+                                                      .policy_version = ++version,
+                                                      .trickles = std::move(rules)});
     const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, 1, version));
     EXPECT_TRUE(plan.corrections.empty());
     return plan.problems.empty() ? std::string() : plan.problems[0].second;
@@ -458,19 +459,19 @@ TEST(JobRepricing, AVersionThatCountsOtherwiseLeavesTheJobAndIsSaid) {
   EXPECT_THAT(why({longer}), HasSubstr("ends the model of variety 'model' at another step"));
 }
 
-// 20 steps, of which nobody knew yet whose they are.
-TEST(JobRepricing, OfAUserWhomNobodyHasNamedYetWaitsWithWhatItWasPaid) {
+// 20 steps of a user who is still unknown.
+TEST(JobRepricing, OfAnUnknownUserWaitsWithItsPayments) {
   for (const double price : {2.0, 1.0, 0.5}) {
     Project project;
     project.PayForSteps(kStart + 1, 2, 1, "assigned");
-    project.Say(kStart + 2,
-                wire::HostMember{.host = HostId(4), .user = UserId(4), .whetstone = 2e9, .cpus = 4});
+    project.Send(kStart + 2,
+                 wire::HostMember{.host = HostId(4), .user = UserId(4), .whetstone = 2e9, .cpus = 4});
     project.Sent(kStart + kDay, 1, 4);
-    project.Heard(kStart + 1.1 * kDay, 1, 4, 20);
+    project.SendTrickle(kStart + 1.1 * kDay, 1, 4, 20);
     project.PayForSteps(kStart + 1.15 * kDay, 3, price, "assigned");
     EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1, 3)).corrections.size(), 1u);
     project.Join(kStart + 1.2 * kDay, 4, 14);
-    project.Heard(kStart + 1.3 * kDay, 1, 4, 25);
+    project.SendTrickle(kStart + 1.3 * kDay, 1, 4, 25);
     for (const auto kind : {OracleAccountKind::kUser, OracleAccountKind::kHost, OracleAccountKind::kTeam})
       EXPECT_EQ(project.Micro(kind, kind == OracleAccountKind::kTeam ? 14 : 4), std::llround(25e6 * price));
     EXPECT_EQ(project.Account(OracleAccountKind::kUser, 4).provisional, std::llround(25e6 * price));
@@ -482,18 +483,18 @@ TEST(JobRepricing, OfAUserWhomNobodyHasNamedYetWaitsWithWhatItWasPaid) {
   }
 }
 
-// Nobody names the user in time: its host alone has what it was paid, at the price of the version.
-TEST(JobRepricing, OfAUserWhomNobodyNamesInTimeExpiresWithWhatItWasPaid) {
+// The user stays unknown: only its host keeps the payments, at the price of the version.
+TEST(JobRepricing, OfAnUnknownUserExpiresWithItsPayments) {
   for (const double price : {2.0, 0.5}) {
     Project project;
     project.PayForSteps(kStart + 1, 2, 1, "assigned");
-    project.Say(kStart + 2,
-                wire::HostMember{.host = HostId(4), .user = UserId(4), .whetstone = 2e9, .cpus = 4});
+    project.Send(kStart + 2,
+                 wire::HostMember{.host = HostId(4), .user = UserId(4), .whetstone = 2e9, .cpus = 4});
     project.Sent(kStart + kDay, 1, 4);
-    project.Heard(kStart + 1.1 * kDay, 1, 4, 20);
+    project.SendTrickle(kStart + 1.1 * kDay, 1, 4, 20);
     project.PayForSteps(kStart + 1.15 * kDay, 3, price, "assigned");
     project.Do(Of(TargetKind::kResult, 1, 3));
-    project.Say(kStart + 33 * kDay, wire::Tick{.time = kStart + 33 * kDay});
+    project.Send(kStart + 33 * kDay, wire::Tick{.time = kStart + 33 * kDay});
     project.Join(kStart + 33 * kDay, 4, 14);
     EXPECT_EQ(project.Micro(OracleAccountKind::kHost, 4), std::llround(20e6 * price));
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 4), 0);
@@ -506,18 +507,18 @@ TEST(JobRepricing, OfAUserWhomNobodyNamesInTimeExpiresWithWhatItWasPaid) {
   }
 }
 
-// A late trickle of a job that was priced anew while it ran, and a price anew behind it.
-TEST(JobRepricing, TricklesBehindTheDecisionHaveItsPrice) {
+// A late trickle of a job that was repriced while it ran, and a repricing after it.
+TEST(JobRepricing, LateTricklesHaveTheNewPrice) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "assigned");
   project.PayForSteps(kStart + 2, 3, 2, "assigned");
   project.PayForSteps(kStart + 3, 4, 1, "assigned");
-  project.Sent(kStart + kDay, 1, 1);  // by version 4
-  project.Heard(kStart + 1.1 * kDay, 1, 1, 20);
+  project.Sent(kStart + kDay, 1, 1);  // under version 4
+  project.SendTrickle(kStart + 1.1 * kDay, 1, 1, 20);
   project.Do(Of(TargetKind::kResult, 1, 3));
   project.Worth(kStart + 2 * kDay, 1, 1, 45);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 45'000'000);
-  project.Heard(kStart + 1.2 * kDay, 1, 1, 30);
+  project.SendTrickle(kStart + 1.2 * kDay, 1, 1, 30);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 60'000'000);
   project.Do(Of(TargetKind::kResult, 1, 2));
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 45'000'000);
@@ -527,15 +528,15 @@ TEST(JobRepricing, TricklesBehindTheDecisionHaveItsPrice) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(JobRepricing, TheAveragesWinWhatTheNewPriceAddsToWhatIsLeftOfEachTrickle) {
+TEST(JobRepricing, TheAveragesGainTheNewPriceOfTheRemainingTrickles) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "assigned");
   project.PayForSteps(kStart + 2, 3, 3, "assigned");
   project.PayForSteps(kStart + 3, 4, 1, "assigned");
-  project.Worth(kStart + 1.5 * kDay, 9, 1, 10);  // so that no average begins with it
+  project.Worth(kStart + 1.5 * kDay, 9, 1, 10);  // so that no average starts with the repriced credit
   project.Sent(kStart + kDay, 1, 1);
-  project.Heard(kStart + 2 * kDay, 1, 1, 20);
-  project.Heard(kStart + 9 * kDay, 1, 1, 60);
+  project.SendTrickle(kStart + 2 * kDay, 1, 1, 20);
+  project.SendTrickle(kStart + 9 * kDay, 1, 1, 60);
   const double paid = project.Recent(1);
   const double left = std::log(2.0) / 7 * (20 * std::exp2(-1) + 40);
   const CorrectionPlan plan = project.Do(Of(TargetKind::kResult, 1, 3));

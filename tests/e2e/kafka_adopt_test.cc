@@ -1,4 +1,4 @@
-// A project is adopted through a real broker: once, again, and as the workers then have it.
+// A project is adopted through a real broker: once, repeated, and as the workers then have it.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -16,12 +16,12 @@ using nlohmann::json;
 
 const std::string kGolden = std::string(COBBLESTONE_SOURCE_DIR) + "/tests/golden/export/entities.json";
 
-TEST(KafkaAdopt, WhatOnlyTheStatesTellIsAskedOfTheGatewayAndTheRefusalSaysHow) {
+TEST(KafkaAdopt, AQuestionThatNeedsStateNamesTheGatewaysUrl) {
   const auto broker = TestBroker::Shared();
   const KafkaWorld world(*broker, std::vector<Event>{});
   struct Case {
     std::vector<std::string> words;
-    std::vector<std::string> told;
+    std::vector<std::string> present;
   };
   for (const Case& c :
        {Case{{"account", "user", "17"}, {"cobblestone gateway --config", "/api/v1/projects/1/users/17,"}},
@@ -30,8 +30,8 @@ TEST(KafkaAdopt, WhatOnlyTheStatesTellIsAskedOfTheGatewayAndTheRefusalSaysHow) {
         Case{{"host-version", "17", "4"}, {"/api/v1/projects/1/hosts/17/versions?app_version=4,"}}}) {
     const Finished asked = world.Run(c.words);
     EXPECT_EQ(asked.code, 2) << c.words[0];
-    for (const std::string& told : c.told)
-      EXPECT_NE(asked.err.find(told), std::string::npos) << told << " in " << asked.err;
+    for (const std::string& text : c.present)
+      EXPECT_NE(asked.err.find(text), std::string::npos) << text << " in " << asked.err;
   }
 }
 

@@ -1,4 +1,4 @@
-// Credit is taken back on a real broker: shown, done once, over the death of a worker, and as the audit then has it.
+// Reversals on a real broker: shown, executed once, over the death of a worker, and confirmed by the audit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-TEST(KafkaCorrect, AHostsCreditIsTakenBackOnceWhateverDies) {
+TEST(KafkaCorrect, AHostsCreditIsReversedOnceWhateverDies) {
   const auto broker = TestBroker::Shared();
   GenerateOptions options = RestlessOptions(7, 600);
   options.policies = {"benchmark"};
@@ -36,12 +36,13 @@ TEST(KafkaCorrect, AHostsCreditIsTakenBackOnceWhateverDies) {
   std::uint64_t sent = 0;
   {
     auto worker = world.Worker("a");
-    const Finished taken = world.Ingest();
-    ASSERT_LE(taken.code, 1) << taken.err;
+    const Finished ingested = world.Ingest();
+    ASSERT_LE(ingested.code, 1) << ingested.err;
     shown = reverse(false);
     ASSERT_TRUE(shown.is_object());
     ASSERT_GT(shown["corrections"].size(), 5u);
-    EXPECT_EQ(reverse(false)["corrections"].size(), shown["corrections"].size()) << "a look changes nothing";
+    EXPECT_EQ(reverse(false)["corrections"].size(), shown["corrections"].size())
+        << "a dry run changes nothing";
     worker->Signal(SIGKILL);
     worker->Wait();
     worker = world.Worker("a");
@@ -67,7 +68,7 @@ TEST(KafkaCorrect, AHostsCreditIsTakenBackOnceWhateverDies) {
   });
 }
 
-// Each app pays twice as much for jobs and their trickles, when all is over.
+// At the end each app pays twice as much for jobs and their trickles.
 std::vector<Event> WithSecondVersion(std::vector<Event> events) {
   std::vector<Event> versions;
   double last = 0;
@@ -93,8 +94,8 @@ std::vector<Event> WithSecondVersion(std::vector<Event> events) {
   return events;
 }
 
-// What is said of jobs that run has been processed, and paid, when their results come: each is a topic of its own, and none
-// waits for the other but at a broadcast.
+// All events of running jobs are processed, and paid, before their results arrive: topics have no order relative to
+// each other except at a broadcast.
 std::vector<Event> ResultsAtLast(std::vector<Event> events) {
   const auto is_result = [](const Event& one) {
     const auto kind = wire::PeekKind(one.envelope);
@@ -108,7 +109,7 @@ std::vector<Event> ResultsAtLast(std::vector<Event> events) {
   return events;
 }
 
-TEST(KafkaCorrect, WhatTricklesPaidIsPricedAnewOnceAndTheAuditAgrees) {
+TEST(KafkaCorrect, TricklePaymentsAreRepricedOnceAndTheAuditAgrees) {
   const auto broker = TestBroker::Shared();
   GenerateOptions options = RestlessOptions(8, 600);
   options.policies = {"benchmark"};
@@ -118,8 +119,8 @@ TEST(KafkaCorrect, WhatTricklesPaidIsPricedAnewOnceAndTheAuditAgrees) {
   std::set<std::uint64_t> results;
   {
     auto worker = world.Worker("a");
-    const Finished taken = world.Ingest();
-    ASSERT_LE(taken.code, 1) << taken.err;
+    const Finished ingested = world.Ingest();
+    ASSERT_LE(ingested.code, 1) << ingested.err;
     for (int host = 1; host <= 3; ++host) {
       const std::vector<std::string> words = {
           "reprice",  "--policy-version", "2",    "--host", std::to_string(host),
@@ -132,7 +133,8 @@ TEST(KafkaCorrect, WhatTricklesPaidIsPricedAnewOnceAndTheAuditAgrees) {
         worker->Wait();
         worker = world.Worker("a");
       }
-      // But of jobs that CLAIMS has decided and GRANTS has not, whose workunit still waits for others: those are refused.
+      // Except for jobs that CLAIMS has decided and GRANTS has not, because their workunit still waits for other
+      // results: those are refused.
       const json again = world.Ask(words);
       EXPECT_EQ(again["corrections"].size(), again["refused"].size()) << host << again.dump(1);
       for (const json& row : again["corrections"]) EXPECT_TRUE(row["running"]) << host << ": " << row.dump();

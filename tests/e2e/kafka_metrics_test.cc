@@ -1,5 +1,6 @@
-// A real Prometheus scrapes two workers on a real broker, each standing by for the other: what both tell adds up to what was
-// granted, and every metric that the dashboard and the alerts name is told. One is killed; the other tells of its slots.
+// A real Prometheus scrapes two workers on a real broker, each a standby of the other. Their metrics add up to the
+// grants, and every metric that the dashboard and the alerts use exists. One worker is killed; the other exports the
+// metrics of its slots.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +25,7 @@ namespace {
 
 using nlohmann::json;
 
-// The world's worker of that name, but each line of its log is one of JSON.
+// The world's worker of that name, with a JSON log.
 std::unique_ptr<Background> WorkerInJson(const KafkaWorld& world, const std::string& name) {
   std::ifstream file(world.ConfigOf(name));
   std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -37,7 +38,7 @@ std::unique_ptr<Background> WorkerInJson(const KafkaWorld& world, const std::str
       world.path(""), std::vector<std::string>{"run", "--config", world.path(name + "-json.yaml")});
 }
 
-TEST(KafkaMetrics, WhatTheWorkersTellAddsUpToTheDeployment) {
+TEST(KafkaMetrics, TheWorkersMetricsAddUpToTheDeployment) {
   const auto broker = TestBroker::Shared();
   GenerateOptions options = TrafficOptions(47, 4000);
   const KafkaWorld world(*broker, Traffic(options),
@@ -51,22 +52,23 @@ TEST(KafkaMetrics, WhatTheWorkersTellAddsUpToTheDeployment) {
   ASSERT_TRUE(gateway.WaitFor(" gateway=")) << gateway.err();
   const std::string gateway_address = MetricsAddressIn(gateway.err());
   const Prometheus prometheus(world.path(""), {address, MetricsAddressIn(second->err()), gateway_address});
-  const Finished taken = world.Ingest();
-  ASSERT_LE(taken.code, 1) << taken.err;  // 1: bad lines of the traffic were told
+  const Finished ingested = world.Ingest();
+  ASSERT_LE(ingested.code, 1) << ingested.err;  // 1: bad lines of the traffic were reported
   ASSERT_TRUE(world.AwaitRest(std::chrono::seconds(60))) << world.Tasks().dump(1);
 
-  EXPECT_TRUE(prometheus.Await("sum(cobblestone_kafka_task_owned) == 5")) << "each slot is one worker's";
+  EXPECT_TRUE(prometheus.Await("sum(cobblestone_kafka_task_owned) == 5")) << "each slot has one owner";
   EXPECT_TRUE(prometheus.Await("count(cobblestone_kafka_task_phase{phase=\"running\"}) == 5"));
   EXPECT_TRUE(prometheus.Await("count(cobblestone_kafka_task_phase{phase=\"standby\"}) == 5"));
   EXPECT_TRUE(prometheus.Await("max(cobblestone_kafka_standby_lag_commits) == 0"));
-  EXPECT_TRUE(prometheus.Await("cobblestone_scale_epoch > 0")) << "who has the coordinator tells the scales";
+  EXPECT_TRUE(prometheus.Await("cobblestone_scale_epoch > 0"))
+      << "the coordinator's owner exports the scales";
   EXPECT_TRUE(prometheus.Await("cobblestone_task_checkpoint_timestamp_seconds"));
   EXPECT_TRUE(prometheus.Await("count(cobblestone_kafka_view_commits > 0) == 5"));
   EXPECT_TRUE(prometheus.Await("count(cobblestone_kafka_view_lag_commits == 0) == 5"))
-      << "at rest the gateway shows all that is committed";
+      << "at rest the gateway shows all commits";
   const auto scraped = prometheus.Names();
   for (const std::string& name : NamedMetrics()) {
-    // Of one machine's log, its stages and its audits.
+    // Metrics of one machine's log, stages and audits.
     bool here = name.starts_with("cobblestone_kafka_") || name.starts_with("process_");
     for (const char* part :
          {"_task_records", "_task_lag", "_task_commit", "_task_stopped", "_task_state", "_task_checkpoint",
@@ -75,19 +77,19 @@ TEST(KafkaMetrics, WhatTheWorkersTellAddsUpToTheDeployment) {
     if (name.find("_log_") != std::string::npos) here = false;
     if (!here) continue;
     EXPECT_TRUE(scraped.contains(name) || scraped.contains(name + "_bucket"))
-        << name << " is named in deploy/monitoring, and no worker tells it";
+        << name << " is used in deploy/monitoring, but no worker exports it";
   }
-  EXPECT_EQ(WhatPromtoolSays(world.path(""), Fetch(address, "/metrics")), "");
-  EXPECT_EQ(WhatPromtoolSays(world.path(""), Fetch(gateway_address, "/metrics")), "");
+  EXPECT_EQ(PromtoolComplaints(world.path(""), Fetch(address, "/metrics")), "");
+  EXPECT_EQ(PromtoolComplaints(world.path(""), Fetch(gateway_address, "/metrics")), "");
   EXPECT_EQ(json::parse(Fetch(gateway_address, "/health")).at("status"), "ok");
 
-  // Who takes over says so, and counts on from what he does himself.
+  // The new owner exports the scales, and counts from its own records on.
   first->Signal(SIGKILL);
   (void)first->Wait();
   EXPECT_TRUE(prometheus.Await("sum(cobblestone_kafka_task_owned) == 5 and on () count(up == 1) == 2"));
   EXPECT_TRUE(prometheus.Await("cobblestone_kafka_fenced_owners_total > 0"));
   EXPECT_TRUE(prometheus.Await("cobblestone_scale_epoch > 0"))
-      << "read of the topic, where he did not write it himself";
+      << "read from the topic that the previous owner wrote";
 
   second->Signal(SIGTERM);
   EXPECT_EQ(second->Wait(), 0) << second->err();
@@ -98,7 +100,7 @@ TEST(KafkaMetrics, WhatTheWorkersTellAddsUpToTheDeployment) {
   }
 }
 
-TEST(KafkaMetrics, GrantsOfAllWorkersAreThoseOfTheLedger) {
+TEST(KafkaMetrics, GrantsOfAllWorkersEqualTheLedger) {
   const auto broker = TestBroker::Shared();
   const KafkaWorld world(*broker, Traffic(48, 3000),
                          {.kafka = "", .more = "metrics: {listen: \"127.0.0.1:0\"}\n"});
@@ -108,8 +110,8 @@ TEST(KafkaMetrics, GrantsOfAllWorkersAreThoseOfTheLedger) {
   ASSERT_TRUE(second->WaitFor("running")) << second->err();
   const Prometheus prometheus(world.path(""),
                               {MetricsAddressIn(first->err()), MetricsAddressIn(second->err())});
-  const Finished taken = world.Ingest();
-  ASSERT_LE(taken.code, 1) << taken.err;
+  const Finished ingested = world.Ingest();
+  ASSERT_LE(ingested.code, 1) << ingested.err;
   ASSERT_TRUE(world.AwaitRest(std::chrono::seconds(60))) << world.Tasks().dump(1);
   ASSERT_TRUE(prometheus.AwaitScrape());
   const double grants = prometheus.Value("sum(cobblestone_grants_total)");

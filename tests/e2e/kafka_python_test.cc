@@ -1,6 +1,6 @@
-// A project that sends its results from Python, by the example as it is shipped, to a deployment on a real broker: every
-// grant and total is what the oracle says, and the ledger read from Python is the whole ledger. Then the commands of
-// schemas/README.md, as they stand there.
+// A project that sends its results from Python, with the shipped example, to a deployment on a real broker. Every
+// grant and total equals the oracle's, and the ledger read from Python is the whole ledger. Then the commands of
+// schemas/README.md, as printed.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -25,15 +25,15 @@ using traffic::GenerateOptions;
 
 namespace {
 
-struct Said {
+struct ShellResult {
   int code = -1;
   std::string out;
 };
 
-// In the root of the tree, where the READMEs' commands are to be typed. Debian's Python has Debian's packages, whatever
-// other one stands first on the path.
-Said Shell(const std::string& command) {
-  Said said;
+// Runs in the root of the tree, as the READMEs' commands require. Debian's Python has Debian's packages, whatever
+// other Python is first in the path.
+ShellResult Shell(const std::string& command) {
+  ShellResult result;
   const std::string line =
       "cd '" COBBLESTONE_SOURCE_DIR "' && export PATH=\"/usr/bin:$PATH\" && set -o pipefail && " + command;
   FILE* pipe = ::popen(("bash -c '" +
@@ -46,12 +46,12 @@ Said Shell(const std::string& command) {
                         "' 2>&1")
                            .c_str(),
                        "r");
-  if (pipe == nullptr) return said;
+  if (pipe == nullptr) return result;
   char some[4096];
-  while (const std::size_t n = std::fread(some, 1, sizeof some, pipe)) said.out.append(some, n);
+  while (const std::size_t n = std::fread(some, 1, sizeof some, pipe)) result.out.append(some, n);
   const int status = ::pclose(pipe);
-  said.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return said;
+  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return result;
 }
 
 void Replace(std::string* text, const std::string& what, const std::string& by) {
@@ -59,7 +59,7 @@ void Replace(std::string* text, const std::string& what, const std::string& by) 
     text->replace(at, what.size(), by);
 }
 
-// Nothing of it is bad: JSON has no words for bytes that are no event.
+// Without bad lines, because JSON cannot express bytes that are not an event.
 std::vector<Event> Story() {
   GenerateOptions options = TrafficOptions(33, 1500);
   options.bad_lines = 0;
@@ -95,43 +95,43 @@ TEST(KafkaPython, AProjectInPythonGetsItsCreditExactly) {
 
   auto worker = world.Worker("w0");
   const std::vector<std::string> ingest = {"ingest", members, "--config", world.ConfigOf("admin")};
-  Finished taken = RunProgram(world.path(""), ingest);
-  ASSERT_EQ(taken.code, 0) << taken.err;
+  Finished ingested = RunProgram(world.path(""), ingest);
+  ASSERT_EQ(ingested.code, 0) << ingested.err;
 
   const std::string classes = world.path("python");
   std::filesystem::create_directory(classes);
-  const Said made =
+  const ShellResult made =
       Shell("protoc --python_out=" + classes + " -I . schemas/events.proto schemas/internal.proto");
   ASSERT_EQ(made.code, 0) << made.out;
   const std::string arguments = " " + world.path("client.properties") + " " + world.prefix();
   const std::string produce = "PYTHONPATH=" + classes + " examples/python/produce.py" + arguments + " < ";
-  // Twice: after a crash a project that does not know how far it had come sends all of it again.
+  // Twice: after a crash a project without a known position sends everything again.
   for (int time = 0; time < 2; ++time) {
-    const Said sent = Shell(produce + world.path("results.jsonl"));
+    const ShellResult sent = Shell(produce + world.path("results.jsonl"));
     ASSERT_EQ(sent.code, 0) << sent.out;
   }
-  // Time passes at the end of it all.
+  // Time advances after everything.
   std::ofstream(world.path("tick.jsonl"))
       << R"({"id":"1700503200","project":1,"time":1700503200,"tick":{"time":1700503200}})"
       << "\n";
-  const Said tick = Shell(produce + world.path("tick.jsonl"));
+  const ShellResult tick = Shell(produce + world.path("tick.jsonl"));
   ASSERT_EQ(tick.code, 0) << tick.out;
-  // A line that is not an event of a result is reported, and not dropped silently.
+  // A line that is not an event of a result is reported, not dropped silently.
   std::ofstream(world.path("user.jsonl")) << R"({"id":"1","project":1,"time":1,"user":{"user":"5"}})"
                                           << "\n";
-  const Said user = Shell(produce + world.path("user.jsonl"));
+  const ShellResult user = Shell(produce + world.path("user.jsonl"));
   EXPECT_EQ(user.code, 1);
   EXPECT_NE(user.out.find("line 1 is not an event of a result"), std::string::npos) << user.out;
 
-  // Nothing new; but it waits until all that lies before has been processed, whoever sent it.
-  taken = RunProgram(world.path(""), ingest);
-  ASSERT_EQ(taken.code, 0) << taken.err;
+  // Nothing new, but it waits until all earlier events, of any sender, have been processed.
+  ingested = RunProgram(world.path(""), ingest);
+  ASSERT_EQ(ingested.code, 0) << ingested.err;
 
   std::vector<std::string> envelopes;
   for (const Event& event : events) envelopes.push_back(event.envelope);
   const std::size_t expected = RunOracle(envelopes).grants.size();
   ASSERT_GT(expected, 1000u);
-  const Said ledger = Shell("PYTHONPATH=" + classes + " examples/python/read_grants.py" + arguments);
+  const ShellResult ledger = Shell("PYTHONPATH=" + classes + " examples/python/read_grants.py" + arguments);
   ASSERT_EQ(ledger.code, 0) << ledger.out;
   std::set<std::string> granted;
   std::size_t lines = 0;
@@ -150,9 +150,9 @@ TEST(KafkaPython, AProjectInPythonGetsItsCreditExactly) {
   for (std::string line; std::getline(readme, line);) {
     if (!line.starts_with("kcat ")) continue;
     Replace(&line, " cobblestone.", " " + world.prefix() + ".");
-    const Said said = Shell("BROKERS=" + world.bootstrap() + "; " + line);
-    EXPECT_EQ(said.code, 0) << line << "\n" << said.out;
-    EXPECT_FALSE(said.out.empty()) << line;
+    const ShellResult result = Shell("BROKERS=" + world.bootstrap() + "; " + line);
+    EXPECT_EQ(result.code, 0) << line << "\n" << result.out;
+    EXPECT_FALSE(result.out.empty()) << line;
     ++commands;
   }
   EXPECT_GE(commands, 5);

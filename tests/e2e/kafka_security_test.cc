@@ -1,6 +1,6 @@
-// A deployment whose brokers want TLS and a password: the whole way with the secret from a file and from the environment;
-// then everything that can be wrong with it, told so that an operator knows what to change; and the secret nowhere to be
-// read.
+// A deployment whose brokers require TLS and a password: the whole way with the secret from a file and from the
+// environment; then every possible misconfiguration, with an error that says what to change. The secret appears
+// nowhere.
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ std::string Secured(const TestBroker& broker, const std::string& secret) {
 
 class KafkaSecurity : public ::testing::Test {
  protected:
-  // A configuration like the world's, with one thing changed.
+  // A configuration like the world's, with one change.
   std::string Changed(const std::string& name, const std::string& what, const std::string& by) const {
     std::string text = ContentOf(world_.ConfigOf("admin"));
     const std::size_t at = text.find(what);
@@ -49,36 +49,36 @@ class KafkaSecurity : public ::testing::Test {
     return world_.path(name);
   }
 
-  // It says so, and ends with the code; nothing of it holds the secret.
-  void ExpectRefused(const std::vector<std::string>& verb, const std::string& config, const std::string& said,
-                     const std::string& secret) const {
+  // The program reports `message` and exits with the code; its output does not contain the secret.
+  void ExpectRefused(const std::vector<std::string>& verb, const std::string& config,
+                     const std::string& message, const std::string& secret) const {
     std::vector<std::string> arguments = verb;
     arguments.insert(arguments.end(), {"--config", config});
     const Finished finished = RunProgram(world_.path(""), arguments);
     EXPECT_EQ(finished.code, 2) << verb[0] << ": " << finished.err;
-    EXPECT_NE(finished.err.find(said), std::string::npos) << verb[0] << ": " << finished.err;
+    EXPECT_NE(finished.err.find(message), std::string::npos) << verb[0] << ": " << finished.err;
     EXPECT_EQ((finished.out + finished.err).find(secret), std::string::npos) << verb[0];
   }
 
-  std::unique_ptr<TestBroker> broker_ = TestBroker::OwnSecured();
+  std::unique_ptr<TestBroker> broker_ = TestBroker::DedicatedSecured();
   std::string in_file_ = "password_file: " + broker_->path() + "/password";
   std::string secret_ = FirstLine(broker_->path() + "/password");
   std::vector<Event> events_ = Traffic(41, 1500);
   KafkaWorld world_{*broker_, events_, {.kafka = Secured(*broker_, in_file_)}};
 };
 
-TEST_F(KafkaSecurity, TheWholeWayAndAllThatCanBeWrongWithIt) {
+TEST_F(KafkaSecurity, WorksEndToEndAndExplainsEveryMisconfiguration) {
   ASSERT_GT(secret_.size(), 10u);
   ASSERT_EQ(::setenv(kVariable, secret_.c_str(), 1), 0);
   const std::string in_variable =
       Changed("variable.yaml", in_file_, std::string("password_variable: ") + kVariable);
-  std::string said;
+  std::string output;
   {
-    // One worker has it from a file, the other from the environment.
+    // One worker reads the secret from a file, the other from the environment.
     auto file = world_.Worker("w0");
     Background variable(world_.path(""), {"run", "--config", in_variable, "--instance", "w1"});
-    const Finished taken = world_.Ingest();
-    EXPECT_LE(taken.code, 1) << taken.err;  // 1: bad lines of the traffic were told
+    const Finished ingested = world_.Ingest();
+    EXPECT_LE(ingested.code, 1) << ingested.err;  // 1: bad lines of the traffic were reported
     EXPECT_TRUE(world_.AwaitRest(std::chrono::seconds(60))) << world_.Tasks().dump(1);
     const Finished tasks = RunProgram(world_.path(""), {"tasks", "--config", in_variable});
     EXPECT_EQ(tasks.code, 0) << tasks.err;
@@ -86,10 +86,10 @@ TEST_F(KafkaSecurity, TheWholeWayAndAllThatCanBeWrongWithIt) {
     variable.Signal(SIGTERM);
     EXPECT_EQ(file->Wait(), 0) << file->err();
     EXPECT_EQ(variable.Wait(), 0) << variable.err();
-    said = file->err() + variable.err() + taken.out + taken.err + tasks.out + tasks.err;
+    output = file->err() + variable.err() + ingested.out + ingested.err + tasks.out + tasks.err;
   }
   world_.ExpectLikeTheOracle();
-  EXPECT_EQ(said.find(secret_), std::string::npos);
+  EXPECT_EQ(output.find(secret_), std::string::npos);
 
   const std::string wrong = "wrong-and-secret-all-the-same";
   std::ofstream(world_.path("wrong-password")) << wrong << "\n";
@@ -105,7 +105,7 @@ TEST_F(KafkaSecurity, TheWholeWayAndAllThatCanBeWrongWithIt) {
   ExpectRefused(run, Changed("d.yaml", in_file_, "password_variable: COBBLESTONE_TEST_NOT_SET"),
                 "the environment variable COBBLESTONE_TEST_NOT_SET", secret_);
 
-  // An authority that has signed nothing of the broker's.
+  // An authority that has not signed the broker's certificate.
   const std::string ca = "ca_file: " + broker_->path() + "/tls/ca.pem";
   const std::string made =
       "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=other -days 1 "
@@ -116,7 +116,7 @@ TEST_F(KafkaSecurity, TheWholeWayAndAllThatCanBeWrongWithIt) {
                 "kafka.ca_file must contain the certificate authority of the brokers", secret_);
   ExpectRefused(run, Changed("f.yaml", ca, "ca_file: " + world_.path("no.pem")), "ssl.ca.location", secret_);
 
-  // SCRAM, with a client that cannot: the operator is told what it is.
+  // SCRAM, with a client that does not support it: the error names the mechanism.
   const Finished scram = RunProgram(
       world_.path(""),
       {"topics", "check", "--config", Changed("g.yaml", "mechanism: PLAIN", "mechanism: SCRAM-SHA-512")});

@@ -1,5 +1,5 @@
-// Users, hosts and projects change in the middle of everything: users move between teams, leave and come back, and nothing of
-// who has left stays but sums, and for a while the number by which sites delete it; projects get new names.
+// Users, hosts and projects change in the middle of traffic: users move between teams, leave and come back. Of a
+// deleted user only sums remain and, for a while, the number by which sites delete it. Projects are renamed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,30 +31,30 @@ constexpr double kStart = 1.7e9;
 constexpr double kDay = 86400;
 constexpr std::int64_t kMicro = 1'000'000;
 
-// App 1 pays what its results are assigned, and 1 Cobblestone for each step that a trickle tells of.
+// App 1 pays its results' assigned credit, and 1 Cobblestone for each step that a trickle reports.
 class Project {
  public:
   explicit Project(const char* settlement = "") {
-    Say(kStart, wire::AppChange{.app = AppId(1),
-                                .policy = "assigned",
-                                .delay_bound = 60 * kDay,
-                                .trickles = {{.variety = "model",
-                                              .kind = "steps",
-                                              .measure = "steps",
-                                              .phases = {{.last_step = 1000, .credit_per_step = 1}}}},
-                                .trickle_settlement = settlement});
-    Say(kStart, wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
-    Say(kStart, wire::HostMember{.host = HostId(5), .user = UserId(1), .whetstone = 1e9, .cpus = 1});
+    Send(kStart, wire::AppChange{.app = AppId(1),
+                                 .policy = "assigned",
+                                 .delay_bound = 60 * kDay,
+                                 .trickles = {{.variety = "model",
+                                               .kind = "steps",
+                                               .measure = "steps",
+                                               .phases = {{.last_step = 1000, .credit_per_step = 1}}}},
+                                 .trickle_settlement = settlement});
+    Send(kStart, wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
+    Send(kStart, wire::HostMember{.host = HostId(5), .user = UserId(1), .whetstone = 1e9, .cpus = 1});
     User(kStart, 11);
   }
 
-  void Say(double time, wire::EventBody body) {
+  void Send(double time, wire::EventBody body) {
     events.push_back(wire::EncodeEvent(
         {.head = {.id = ++id_, .project = ProjectId(1), .time = time}, .body = std::move(body)}));
   }
   void User(double time, std::uint64_t team, bool deleted = false) {
-    Say(time,
-        wire::UserMember{.user = UserId(1), .team = TeamId(team), .deleted = deleted, .name = "somebody"});
+    Send(time,
+         wire::UserMember{.user = UserId(1), .team = TeamId(team), .deleted = deleted, .name = "somebody"});
   }
   void Sent(double time, std::uint64_t result) {
     wire::Dispatch dispatch;
@@ -63,18 +63,18 @@ class Project {
     dispatch.facts.received_time = 0;
     dispatch.fpops_est = 1e15;
     dispatch.fpops_bound = 1e20;
-    Say(time, dispatch);
+    Send(time, dispatch);
   }
-  void Heard(double time, std::uint64_t result, double steps) {
-    Say(time,
-        wire::Trickle{.result = ResultId(result), .host = HostId(5), .variety = "model", .steps = steps});
+  void SendTrickle(double time, std::uint64_t result, double steps) {
+    Send(time,
+         wire::Trickle{.result = ResultId(result), .host = HostId(5), .variety = "model", .steps = steps});
   }
   void Done(double time, std::uint64_t result, double credit) {
-    Say(time, wire::Completion{.facts = JobOf(result, time)});
-    Say(time, ValidationOf(result, 5, result, credit));
+    Send(time, wire::Completion{.facts = JobOf(result, time)});
+    Send(time, ValidationOf(result, 5, result, credit));
   }
-  // What came before has been applied.
-  void Rest(double time) { Say(time, wire::Tick{.time = time}); }
+  // Everything before it has been applied.
+  void Rest(double time) { Send(time, wire::Tick{.time = time}); }
 
   Events events;
 
@@ -95,12 +95,12 @@ std::int64_t TotalOf(const Outcome& outcome, OracleAccountKind kind, std::uint64
   return account == outcome.accounts.end() ? 0 : static_cast<std::int64_t>(account->second.micro);
 }
 
-TEST(MemberLife, EachPartialGrantIsOfTheTeamOfItsMessageAndTheRestOfThatOfTheReport) {
+TEST(MemberLife, PartialGrantsGoToTheTeamOfTheMessageTheRestToTheReports) {
   Project project;
   project.Sent(kStart, 10);
-  project.Heard(kStart + 10 * kDay, 10, 20);
+  project.SendTrickle(kStart + 10 * kDay, 10, 20);
   project.User(kStart + 11 * kDay, 12);
-  project.Heard(kStart + 12 * kDay, 10, 50);
+  project.SendTrickle(kStart + 12 * kDay, 10, 50);
   project.User(kStart + 13 * kDay, 13);
   project.Done(kStart + 14 * kDay, 10, 60);
   project.User(kStart + 15 * kDay, 0);
@@ -111,13 +111,13 @@ TEST(MemberLife, EachPartialGrantIsOfTheTeamOfItsMessageAndTheRestOfThatOfTheRep
   EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kUser, 1), 60 * kMicro);
 }
 
-TEST(MemberLife, WhereAUserWasCountsAndNotWhenItWasTold) {
+TEST(MemberLife, TheTimeOfAMoveCountsNotItsArrival) {
   Project project;
   project.Sent(kStart, 10);
-  project.User(kStart + 20 * kDay, 13);  // the last one is told first
+  project.User(kStart + 20 * kDay, 13);  // the last move arrives first
   project.User(kStart + 11 * kDay, 12);
-  project.Heard(kStart + 10 * kDay, 10, 20);
-  project.Heard(kStart + 12 * kDay, 10, 50);
+  project.SendTrickle(kStart + 10 * kDay, 10, 20);
+  project.SendTrickle(kStart + 12 * kDay, 10, 50);
   project.Done(kStart + 14 * kDay, 10, 60);
   project.Done(kStart + 21 * kDay, 20, 5);
   const Played run = ExpectLikeTheOracle(project.events);
@@ -126,12 +126,12 @@ TEST(MemberLife, WhereAUserWasCountsAndNotWhenItWasTold) {
   EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kTeam, 13), 5 * kMicro);
 }
 
-TEST(MemberLife, WhatASettlementTakesBackGoesFromTheTeamThatHadItLast) {
+TEST(MemberLife, ASettlementReversesFromTheTeamThatWasPaidLast) {
   Project project("settle");
   project.Sent(kStart, 10);
-  project.Heard(kStart + 10 * kDay, 10, 20);
+  project.SendTrickle(kStart + 10 * kDay, 10, 20);
   project.User(kStart + 11 * kDay, 12);
-  project.Heard(kStart + 12 * kDay, 10, 50);
+  project.SendTrickle(kStart + 12 * kDay, 10, 50);
   project.User(kStart + 13 * kDay, 13);
   project.Done(kStart + 14 * kDay, 10, 35);
   const Played run = ExpectLikeTheOracle(project.events);
@@ -141,15 +141,15 @@ TEST(MemberLife, WhatASettlementTakesBackGoesFromTheTeamThatHadItLast) {
   EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kUser, 1), 35 * kMicro);
 }
 
-TEST(MemberLife, WhatASettlementTakesBackOfOneWhoHasGoneGoesFromTheTeamTooThatHadIt) {
+TEST(MemberLife, ASettlementOfADeletedUserReversesFromItsTeamToo) {
   for (const bool told_late : {false, true}) {
     Project project("settle");
     project.Sent(kStart, 10);
     project.Sent(kStart, 20);
-    project.Heard(kStart + 10 * kDay, 10, 20);
+    project.SendTrickle(kStart + 10 * kDay, 10, 20);
     project.Rest(kStart + 10 * kDay);
     if (!told_late) project.User(kStart + 11 * kDay, 0, true);
-    project.Heard(kStart + 12 * kDay, 20, 100);
+    project.SendTrickle(kStart + 12 * kDay, 20, 100);
     project.Done(kStart + 14 * kDay, 10, 5);
     project.Done(kStart + 14 * kDay, 20, 70);
     if (told_late) project.User(kStart + 11 * kDay, 0, true);
@@ -159,18 +159,18 @@ TEST(MemberLife, WhatASettlementTakesBackOfOneWhoHasGoneGoesFromTheTeamTooThatHa
   }
 }
 
-TEST(MemberLife, ADeletedUserComesBackWithAllItsCreditAndItsTeamHasNoneOfTheTimeBetween) {
+TEST(MemberLife, AReturningUserHasAllItsCreditAndItsTeamNoneOfTheGap) {
   Project project;
   project.Sent(kStart, 10);
-  project.Heard(kStart + 1 * kDay, 10, 8);
+  project.SendTrickle(kStart + 1 * kDay, 10, 8);
   project.Done(kStart + 2 * kDay, 20, 1);
   project.Rest(kStart + 2 * kDay);
   project.User(kStart + 3 * kDay, 11, true);
   project.Done(kStart + 4 * kDay, 21, 2);
-  project.Heard(kStart + 4 * kDay, 10, 24);
+  project.SendTrickle(kStart + 4 * kDay, 10, 24);
   project.Rest(kStart + 4 * kDay);
   const Played away = ExpectLikeTheOracle(project.events);
-  EXPECT_EQ(TotalOf(away.outcome, OracleAccountKind::kTeam, 11), 9 * kMicro) << "past credit stays";
+  EXPECT_EQ(TotalOf(away.outcome, OracleAccountKind::kTeam, 11), 9 * kMicro) << "earlier credit stays";
   EXPECT_EQ(TotalOf(away.outcome, OracleAccountKind::kHost, 5), 27 * kMicro);
   project.User(kStart + 5 * kDay, 11);
   project.Done(kStart + 6 * kDay, 10, 30);
@@ -180,39 +180,40 @@ TEST(MemberLife, ADeletedUserComesBackWithAllItsCreditAndItsTeamHasNoneOfTheTime
   EXPECT_TRUE((back.outcome.accounts.at({1, OracleAccountKind::kUser, 1}).provisional == 0));
 }
 
-// ---- What is erased ------------------------------------------------------------------------------------------------
+// ---- Erasure
+// -------------------------------------------------------------------------------------------------------
 
 constexpr const char* kSecret = "Xanthippe";
 
-void TellAll(Project& project) {
+void SendAll(Project& project) {
   const std::string secret = kSecret;
-  project.Say(kStart + 1, wire::UserMember{.user = UserId(1),
-                                           .team = TeamId(11),
-                                           .name = secret,
-                                           .profile = wire::UserProfile{.create_time = 1600000000,
-                                                                        .cpid = "user-cpid",
-                                                                        .country = secret,
-                                                                        .url = secret + ".example"}});
+  project.Send(kStart + 1, wire::UserMember{.user = UserId(1),
+                                            .team = TeamId(11),
+                                            .name = secret,
+                                            .profile = wire::UserProfile{.create_time = 1600000000,
+                                                                         .cpid = "user-cpid",
+                                                                         .country = secret,
+                                                                         .url = secret + ".example"}});
   wire::HostProfile host;
   host.p_model = secret;
   host.os_name = secret;
   host.host_cpid = "host-cpid";
-  project.Say(
+  project.Send(
       kStart + 1,
       wire::HostMember{.host = HostId(5), .user = UserId(1), .whetstone = 1e9, .cpus = 1, .profile = host});
-  project.Say(kStart + 2, wire::AccountFacts{.kind = wire::AccountKind::kUser,
-                                             .account = 1,
-                                             .badges = std::vector<wire::BadgeHeld>{{.badge = 3}},
-                                             .consent = 1});
+  project.Send(kStart + 2, wire::AccountFacts{.kind = wire::AccountKind::kUser,
+                                              .account = 1,
+                                              .badges = std::vector<wire::BadgeHeld>{{.badge = 3}},
+                                              .consent = 1});
   project.Done(kStart + kDay, 10, 7);
 }
 
 void DeleteAll(Project& project, double time) {
-  project.Say(time, wire::UserMember{.user = UserId(1), .deleted = true, .name = kSecret});
-  project.Say(time, wire::HostMember{.host = HostId(5), .user = UserId(1), .deleted = true});
+  project.Send(time, wire::UserMember{.user = UserId(1), .deleted = true, .name = kSecret});
+  project.Send(time, wire::HostMember{.host = HostId(5), .user = UserId(1), .deleted = true});
 }
 
-// Rows of the state in which it is.
+// The number of state rows that contain the text.
 std::size_t RowsWith(const Events& events, std::string_view text) {
   LockstepWorld world(1);
   world.Add(events);
@@ -222,16 +223,16 @@ std::size_t RowsWith(const Events& events, std::string_view text) {
   return rows;
 }
 
-TEST(MemberLife, OfWhoIsDeletedNoTextStaysInAnyState) {
+TEST(MemberLife, NoTextOfADeletedMemberStaysInAnyState) {
   Project project;
-  TellAll(project);
+  SendAll(project);
   EXPECT_GT(RowsWith(project.events, kSecret), 2u);
   const Events before = project.events;
   DeleteAll(project, kStart + 2 * kDay);
   EXPECT_EQ(RowsWith(project.events, kSecret), 0u);
   EXPECT_EQ(RowsWith(project.events, "user-cpid"), 1u) << "the tombstone";
   EXPECT_EQ(RowsWith(project.events, "host-cpid"), 1u);
-  // What was said before it comes again.
+  // The earlier events are repeated.
   Events again = project.events;
   again.insert(again.end(), before.begin(), before.end());
   EXPECT_EQ(RowsWith(again, kSecret), 0u);
@@ -256,11 +257,11 @@ class Running : public ::testing::Test {
     engine_->Start();
   }
 
-  // What the project has said since the last time.
-  void Hear(const Project& project) {
-    for (; heard_ < project.events.size(); ++heard_) {
-      AppendBlock block{.source = "story", .first_line = heard_, .own_ticks = true};
-      block.lines.push_back({.envelope = project.events[heard_]});
+  // Ingests the project's events since the last call.
+  void Ingest(const Project& project) {
+    for (; ingested_ < project.events.size(); ++ingested_) {
+      AppendBlock block{.source = "story", .first_line = ingested_, .own_ticks = true};
+      block.lines.push_back({.envelope = project.events[ingested_]});
       block.barrier = wire::PeekRouting(block.lines[0].envelope)->key == wire::KeyKind::kBroadcast;
       const auto appended = engine_->Append(block);
       ASSERT_TRUE(appended.ok()) << appended.status().message();
@@ -268,7 +269,7 @@ class Running : public ::testing::Test {
       ASSERT_TRUE(engine_->failure().ok()) << engine_->failure().message();
     }
   }
-  // Of users and of hosts that files list as deleted: "number public id time".
+  // Users and hosts that exports list as deleted: "number public id time".
   std::vector<std::string> Deleted() {
     auto source = StateSource::Open(engine_->live_state(), {.project = ProjectId(1)});
     EXPECT_TRUE(source.ok()) << source.status().message();
@@ -286,23 +287,23 @@ class Running : public ::testing::Test {
   TempDir temp_;
   settings::RunSettings settings_;
   std::unique_ptr<Engine> engine_;
-  std::size_t heard_ = 0;
+  std::size_t ingested_ = 0;
 };
 
-TEST_F(Running, DeletedAccountsAreListedAsSuchForSixtyDaysOfEventTimeAndTheSumsReconcile) {
+TEST_F(Running, DeletedAccountsAreListedForSixtyDaysAndSumsReconcile) {
   Project project;
-  TellAll(project);
-  Hear(project);
+  SendAll(project);
+  Ingest(project);
   EXPECT_THAT(Deleted(), IsEmpty());
   DeleteAll(project, kStart + 2 * kDay);
   project.Done(kStart + 3 * kDay, 11, 4);
-  Hear(project);
+  Ingest(project);
   EXPECT_THAT(Deleted(), ElementsAre("1 user-cpid 172800", "5 host-cpid 172800"));
   project.Rest(kStart + 62 * kDay);
-  Hear(project);
+  Ingest(project);
   EXPECT_THAT(Deleted(), ElementsAre("1 user-cpid 172800", "5 host-cpid 172800"));
   project.Rest(kStart + 62 * kDay + 1);
-  Hear(project);
+  Ingest(project);
   EXPECT_THAT(Deleted(), IsEmpty());
   const auto profile = engine_->questions().ProfileOf(ProjectId(1), UserId(1));
   ASSERT_TRUE(profile.ok());
@@ -317,14 +318,14 @@ TEST_F(Running, DeletedAccountsAreListedAsSuchForSixtyDaysOfEventTimeAndTheSumsR
   EXPECT_TRUE(totals.ok()) << totals.status().message();
 }
 
-TEST_F(Running, WhoComesBackIsNoMoreListedAsDeletedAndTheAuditKnowsWhatItWasGrantedMeanwhile) {
+TEST_F(Running, AReturningUserIsNoLongerListedAndTheAuditAgrees) {
   Project project;
-  TellAll(project);
-  project.Say(kStart + 2 * kDay, wire::UserMember{.user = UserId(1), .deleted = true});
+  SendAll(project);
+  project.Send(kStart + 2 * kDay, wire::UserMember{.user = UserId(1), .deleted = true});
   project.Done(kStart + 3 * kDay, 11, 4);
-  project.Say(kStart + 4 * kDay, wire::UserMember{.user = UserId(1), .name = "back"});
+  project.Send(kStart + 4 * kDay, wire::UserMember{.user = UserId(1), .name = "back"});
   project.Done(kStart + 5 * kDay, 12, 2);
-  Hear(project);
+  Ingest(project);
   EXPECT_THAT(Deleted(), IsEmpty());
   const auto account = engine_->questions().Account(ProjectId(1), wire::AccountKind::kUser, 1);
   ASSERT_TRUE(account.ok()) << account.status().message();
@@ -337,7 +338,7 @@ TEST_F(Running, WhoComesBackIsNoMoreListedAsDeletedAndTheAuditKnowsWhatItWasGran
   EXPECT_TRUE(totals.ok()) << totals.status().message();
 }
 
-TEST_F(Running, APartOfAMemberEventLeavesItsNameAndWhatPagesShow) {
+TEST_F(Running, APartialMemberEventKeepsTheNameAndTheProfile) {
   const auto about = [&](wire::AccountKind kind, std::uint64_t id) {
     const auto account = engine_->questions().Account(ProjectId(1), kind, id);
     EXPECT_TRUE(account.ok()) << account.status().message();
@@ -345,32 +346,32 @@ TEST_F(Running, APartOfAMemberEventLeavesItsNameAndWhatPagesShow) {
   };
   Project project;
   using User = wire::UserMember;
-  project.Say(kStart, User{.user = UserId(60), .team = TeamId(7), .create_time = 1.6e9, .name = "Ada"});
-  project.Say(kStart, wire::TeamMember{.team = TeamId(70), .name = "Seventy"});
-  project.Say(kStart + 2, User{.user = UserId(60), .team = TeamId(70), .present = User::kTeam});
-  project.Say(
+  project.Send(kStart, User{.user = UserId(60), .team = TeamId(7), .create_time = 1.6e9, .name = "Ada"});
+  project.Send(kStart, wire::TeamMember{.team = TeamId(70), .name = "Seventy"});
+  project.Send(kStart + 2, User{.user = UserId(60), .team = TeamId(70), .present = User::kTeam});
+  project.Send(
       kStart + 2,
       wire::TeamMember{.team = TeamId(70), .country = "Norway", .present = wire::TeamMember::kCountry});
-  Hear(project);
+  Ingest(project);
   nlohmann::json user = about(wire::AccountKind::kUser, 60);
   EXPECT_EQ(user["name"], "Ada");
   EXPECT_EQ(user["team"], 70u);
   EXPECT_EQ(user["team_name"], "Seventy");
   EXPECT_EQ(user["create_time"], 1.6e9);
   EXPECT_EQ(user["hosts_shown"], true);
-  // An older name comes late, and an empty one unsets it.
-  project.Say(kStart + 1, User{.user = UserId(60), .name = "Eve", .present = User::kName});
-  Hear(project);
+  // An older name arrives late, and an empty one unsets it.
+  project.Send(kStart + 1, User{.user = UserId(60), .name = "Eve", .present = User::kName});
+  Ingest(project);
   EXPECT_EQ(about(wire::AccountKind::kUser, 60)["name"], "Eve");
-  project.Say(kStart + 3, User{.user = UserId(60), .present = User::kName});
-  project.Say(kStart + 3, User{.user = UserId(60), .present = User::kTeam});
-  Hear(project);
+  project.Send(kStart + 3, User{.user = UserId(60), .present = User::kName});
+  project.Send(kStart + 3, User{.user = UserId(60), .present = User::kTeam});
+  Ingest(project);
   user = about(wire::AccountKind::kUser, 60);
   EXPECT_EQ(user["name"], "");
   EXPECT_EQ(user["team"], 0u);
 }
 
-TEST_F(Running, TheNewestNameOfAProjectStandsAboveTheConfigurations) {
+TEST_F(Running, TheNewestProjectNameOverridesTheConfiguration) {
   const auto called = [&] {
     const auto projects = engine_->questions().Projects();
     EXPECT_TRUE(projects.ok()) << projects.status().message();
@@ -378,14 +379,14 @@ TEST_F(Running, TheNewestNameOfAProjectStandsAboveTheConfigurations) {
     return one["name"].get<std::string>() + " " + one.value("url", "-");
   };
   Project project;
-  Hear(project);
+  Ingest(project);
   EXPECT_EQ(called(), "As configured -");
-  project.Say(kStart + 2, wire::ProjectName{.name = "Newer", .url = "https://newer.example"});
-  Hear(project);
+  project.Send(kStart + 2, wire::ProjectName{.name = "Newer", .url = "https://newer.example"});
+  Ingest(project);
   EXPECT_EQ(called(), "Newer https://newer.example");
-  project.Say(kStart + 1, wire::ProjectName{.name = "Older"});
-  project.Say(kStart + 3, wire::ProjectName{.url = "https://newest.example"});
-  Hear(project);
+  project.Send(kStart + 1, wire::ProjectName{.name = "Older"});
+  project.Send(kStart + 3, wire::ProjectName{.url = "https://newest.example"});
+  Ingest(project);
   EXPECT_EQ(called(), "Newer https://newest.example");
   EXPECT_EQ(engine_->questions().NameOf(ProjectId(1)), "Newer");
 }

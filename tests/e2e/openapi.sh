@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# openapi.sh PROGRAM VENV: a running gateway answers as its own description says, to questions that Schemathesis makes up of
-# it, good and bad ones. The same questions each time.
+# openapi.sh PROGRAM VENV: checks the answers of a running gateway against its own description, with valid and invalid
+# requests that Schemathesis generates from it. Every run sends the same requests.
 set -euo pipefail
 program=$1 venv=$2
 directory=$(mktemp -d)
@@ -25,7 +25,7 @@ gateway:
   rate_burst: 1000000
 Y
 "$program" generate events.pb --results 300 --hosts 20 --seed 5 --bad-lines 0.02 --quiet
-"$program" ingest events.pb --config run.yaml >/dev/null || [ $? = 1 ]  # 1: some are to be refused
+"$program" ingest events.pb --config run.yaml >/dev/null || [ $? = 1 ]  # 1: some events are refused, as intended
 "$program" run --config run.yaml 2>run.log &
 pid=$!
 for _ in $(seq 600); do
@@ -34,10 +34,10 @@ for _ in $(seq 600); do
   kill -0 "$pid" || { cat run.log; exit 1; }
   sleep 0.1
 done
-[ -n "$url" ] || { echo "the gateway did not come up:"; cat run.log; exit 1; }
+[ -n "$url" ] || { echo "the gateway did not start:"; cat run.log; exit 1; }
 
-# What there is is asked for first; then anything.
-# QUERY is no method of the HTTP library, which calls it a bad request.
+# Requests for existing data come first, then arbitrary ones.
+# The HTTP library does not know the method QUERY and answers "bad request".
 cat >known.toml <<'T'
 [phases.coverage]
 unexpected-methods = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "PATCH", "TRACE"]
@@ -47,7 +47,7 @@ include-path-regex = "^/api/v1/projects/"
 parameters = { "path.project" = 1, "path.id" = 1, "path.result" = 1 }
 T
 : >anything.toml
-# The stream never ends. What ingest tokens may do is asked with one that operates, and turned away as it should be.
+# The stream is left out, because it never ends. Requests for ingest tokens are sent with an operate token and rejected as specified.
 ask() {
   local config=$1 phases=$2 examples=$3
   "$venv/bin/schemathesis" --config-file "$config" run "$url/api/v1/openapi.json" \

@@ -1,4 +1,4 @@
-// The whole pipeline against an independent computation of the same events: every grant, every total, every
+// The whole pipeline compared with an independent computation over the same events: every grant, every total, every
 // refusal; for any number of partitions, any repetition, and (where the rules allow) any order.
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ using traffic::GenerateOptions;
 
 namespace {
 
-// Two streams as one, in turn, each in its own order.
+// Two streams interleaved, each in its own order.
 Events Interleaved(const Events& a, const Events& b) {
   Events both;
   for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
@@ -40,25 +40,25 @@ Events Interleaved(const Events& a, const Events& b) {
 
 class PipelineSeeds : public ::testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(PipelineSeeds, PoliciesThatNeedNoHistoryGrantToTheMicroCreditWhatTheOracleSays) {
+TEST_P(PipelineSeeds, PoliciesWithoutHistoryEqualTheOracleToTheMicroCredit) {
   const Played run = ExpectLikeTheOracle(Generate(Eventful(GetParam())));
-  // The story would prove nothing if it were empty.
+  // An empty traffic would prove nothing.
   EXPECT_GT(run.outcome.grants.size(), 1300u);
   EXPECT_GT(Sum(run.outcome.refusals), 60u);
   EXPECT_GE(run.outcome.refusals.size(), 7u);
 }
 
-TEST_P(PipelineSeeds, TwoProjectsWhoseNumbersAreAllEqualNeverTouchEachOther) {
+TEST_P(PipelineSeeds, TwoProjectsWithEqualIdsNeverAffectEachOther) {
   GenerateOptions options = Eventful(GetParam());
   options.results = 700;
   const Events first = Generate(options);
   options.project = 2;
   options.policies = {"none", "benchmark", "assigned", "reported-flops",
-                      "runtime"};  // other amounts, same numbers
+                      "runtime"};  // other amounts, same ids
   const Events second = Generate(options);
   const Played both = ExpectLikeTheOracle(Interleaved(first, second));
 
-  // Each project by itself gets the same.
+  // Each project alone gives the same result.
   Outcome apart = RunPipeline(first, 3).outcome;
   const Outcome other = RunPipeline(second, 3).outcome;
   apart.grants.insert(other.grants.begin(), other.grants.end());
@@ -66,12 +66,12 @@ TEST_P(PipelineSeeds, TwoProjectsWhoseNumbersAreAllEqualNeverTouchEachOther) {
   EXPECT_EQ(GrantDifferences(apart, both.outcome), "");
 }
 
-TEST_P(PipelineSeeds, CreditNewGrantsWhatItsOwnRecordsSay) {
+TEST_P(PipelineSeeds, CreditNewGrantsFollowFromTheirRecords) {
   GenerateOptions options = Eventful(GetParam());
   options.policies = {"creditnew"};
   options.apps = 2;
   options.versions = 4;
-  options.results = 6000;  // enough for versions above their threshold, so that scales are in force
+  options.results = 6000;  // enough for versions above the threshold for a scale
   options.hosts = 40;
   const Played run = ExpectLikeTheOracle(Generate(options));
   std::size_t checked = 0;
@@ -90,7 +90,7 @@ TEST_P(PipelineSeeds, PoliciesWithHistoryDoNotDependOnPartitions) {
   ExpectLikeTheOracle(Generate(options));
 }
 
-TEST_P(PipelineSeeds, ResultsWhosePartnerNeverComesExpireAndHoldUpNobody) {
+TEST_P(PipelineSeeds, ResultsWithoutAPartnerExpireAndDelayNothing) {
   GenerateOptions options = Eventful(GetParam());
   options.lost = 0.05;
   options.dispatches = true;
@@ -109,10 +109,10 @@ TEST_P(PipelineSeeds, RepeatingEverythingChangesNothing) {
   options.conflicts = 0;
   options.bad_lines = 0;
   const Events events = Generate(options);
-  // Each event a second time, some at once, some after several hundred others.
+  // Each event twice: the repeat at once or after several hundred other events.
   Events repeated;
   std::mt19937_64 random(GetParam());
-  std::vector<std::pair<std::size_t, std::size_t>> order;  // place, event
+  std::vector<std::pair<std::size_t, std::size_t>> order;  // position, event
   for (std::size_t i = 0; i < events.size(); ++i) {
     order.emplace_back(i, i);
     order.emplace_back(i + random() % 500, i);
@@ -125,9 +125,9 @@ TEST_P(PipelineSeeds, RepeatingEverythingChangesNothing) {
   EXPECT_EQ(GrantDifferences(once.outcome, twice.outcome), "");
 }
 
-// Nor does a repeat leave anything in any state: all rows of all tables are those of a run without repeats.
-// Repeats of barriers are left out: one more barrier parts the postings that are sorted, so recent averages
-// differ by rules.
+// A repeat leaves nothing in any state: all rows of all tables equal those of a run without repeats. Repeats of
+// barriers are left out: an additional barrier separates the postings that are sorted, so the rules give other recent
+// averages.
 TEST_P(PipelineSeeds, ARepeatLeavesNoTraceInAnyState) {
   GenerateOptions options = Eventful(GetParam());
   options.results = 400;
@@ -184,17 +184,17 @@ TEST(Pipeline, ArrivalInAnotherOrderWithinLimitsGivesTheSameGrants) {
 constexpr double kStart = 1.7e9;
 constexpr double kDay = 86400;
 
-// Project 1 with app 1 of policy `assigned`: a grant is what its validation names.
+// Project 1 with app 1 of policy `assigned`: a grant equals the credit in its validation.
 class Story {
  public:
   Story() {
-    Say(wire::AppChange{
+    Send(wire::AppChange{
         .app = AppId(1), .policy = "assigned", .delay_bound = kDay, .result_window = 10 * kDay});
     for (std::uint64_t user = 1; user <= 3; ++user) {
-      Say(wire::UserMember{.user = UserId(user), .team = TeamId(user + 10)});
+      Send(wire::UserMember{.user = UserId(user), .team = TeamId(user + 10)});
     }
     for (std::uint64_t host = 1; host <= 3; ++host) {
-      Say(wire::HostMember{.host = HostId(host), .user = UserId(host), .whetstone = 1e9, .cpus = 1});
+      Send(wire::HostMember{.host = HostId(host), .user = UserId(host), .whetstone = 1e9, .cpus = 1});
     }
   }
 
@@ -202,7 +202,7 @@ class Story {
     now_ = time;
     return *this;
   }
-  Story& Say(wire::EventBody body) {
+  Story& Send(wire::EventBody body) {
     events_.push_back(wire::EncodeEvent(
         {.head = {.id = ++id_, .project = ProjectId(1), .time = now_}, .body = std::move(body)}));
     return *this;
@@ -213,7 +213,7 @@ class Story {
     completion.facts.outcome = outcome;
     completion.facts.elapsed_time = 100;
     completion.facts.peak_flops = 1e9;
-    return Say(completion);
+    return Send(completion);
   }
   Story& Validated(std::uint64_t result, std::uint64_t host, std::uint64_t workunit, std::uint32_t claims,
                    double credit, credit::ValidateState state = credit::ValidateState::kValid,
@@ -223,13 +223,13 @@ class Story {
     facts.pass = pass;
     facts.claims = state == credit::ValidateState::kInconclusive ? 0 : claims;
     if (credit <= 0) facts.assigned_credit.reset();
-    return Say(facts);
+    return Send(facts);
   }
   Story& Tick(double time) {
     now_ = time;
-    return Say(wire::Tick{.time = time});
+    return Send(wire::Tick{.time = time});
   }
-  // The last event once more.
+  // Repeats the last event.
   Story& Again() {
     events_.push_back(events_.back());
     return *this;
@@ -260,9 +260,8 @@ std::int64_t Total(const Played& played, OracleAccountKind kind, std::uint64_t a
 
 using Refusals = std::map<std::string, std::uint64_t>;
 
-// Where a host's events are depends on the number of partitions; what comes of another host's events must
-// not.
-TEST(PipelineStory, AWrongHostsCompletionHoldsUpNobody) {
+// The partition of a host's events depends on the number of partitions; the effect of another host's events must not.
+TEST(PipelineStory, AWrongHostsCompletionDelaysNothing) {
   Story story;
   story.Completed(500, 2, 50).Completed(500, 1, 50).Validated(500, 1, 50, 1, 12.5);
   story.Tick(kStart + 11 * kDay);
@@ -272,14 +271,14 @@ TEST(PipelineStory, AWrongHostsCompletionHoldsUpNobody) {
   EXPECT_EQ(played.outcome.refusals, (Refusals{{"UNKNOWN_RESULT", 1}}));
 }
 
-// A project that merges two hosts and exports its results once more names another host for what was granted.
-TEST(PipelineStory, AResultThatIsToldOnceMoreUnderAnotherHostIsGrantedOnce) {
+// A project that merges two hosts and exports its results again names another host for a granted result.
+TEST(PipelineStory, AResultRepeatedUnderAnotherHostIsGrantedOnce) {
   Story story;
   story.Completed(500, 1, 50).Validated(500, 1, 50, 1, 7);
   story.Completed(600, 1, 60).Validated(600, 1, 60, 2, 7);
   story.Tick(kStart + 600);
   story.Completed(500, 2, 50).Validated(500, 2, 50, 1, 7);
-  story.Completed(600, 2, 60).Validated(600, 2, 60, 2, 7);  // 600 is not its own partner
+  story.Completed(600, 2, 60).Validated(600, 2, 60, 2, 7);  // a completion of 600 is not its own partner
   story.Tick(kStart + 1200);
   story.Completed(601, 3, 60).Validated(601, 3, 60, 2, 7);
   story.Tick(kStart + 1800);
@@ -291,21 +290,21 @@ TEST(PipelineStory, AResultThatIsToldOnceMoreUnderAnotherHostIsGrantedOnce) {
   EXPECT_EQ(played.outcome.refusals, (Refusals{{"ALREADY_DECIDED", 3}}));
 }
 
-// A part of a member event sets what it has, in whatever order parts come: of each field the newest counts. Policy `benchmark` looks
-// at CPUs and at the benchmark of the host.
-TEST(PipelineStory, AMemberEventOfAPartLeavesTheRestInWhateverOrderTheyCome) {
+// A partial member event sets only its own fields, in whatever order events arrive: for each field the newest event
+// counts. Policy `benchmark` uses the host's CPUs and benchmark.
+TEST(PipelineStory, PartialMemberEventsKeepOtherFieldsInAnyOrder) {
   const auto app = wire::AppChange{
       .app = AppId(2), .policy = "benchmark", .delay_bound = kDay, .result_window = 10 * kDay};
-  const auto host = [](wire::FieldMask told, UserId user, double whetstone) {
+  const auto host = [](wire::FieldMask present, UserId user, double whetstone) {
     return wire::HostMember{
-        .host = HostId(8), .user = user, .whetstone = whetstone, .cpus = 2, .present = told};
+        .host = HostId(8), .user = user, .whetstone = whetstone, .cpus = 2, .present = present};
   };
-  const auto user = [](wire::FieldMask told, TeamId team) {
-    return wire::UserMember{.user = UserId(9), .team = team, .name = "Ada", .present = told};
+  const auto user = [](wire::FieldMask present, TeamId team) {
+    return wire::UserMember{.user = UserId(9), .team = team, .name = "Ada", .present = present};
   };
   using Host = wire::HostMember;
   using User = wire::UserMember;
-  const std::vector<std::pair<double, wire::EventBody>> said = {
+  const std::vector<std::pair<double, wire::EventBody>> parts = {
       {kStart + 1, host(Host::kWhetstone | Host::kCpus, UserId(3), 1e9)},
       {kStart + 2, host(Host::kUser, UserId(9), 5)},
       {kStart + 3, host(Host::kWhetstone, UserId(2), 2e9)},
@@ -315,8 +314,8 @@ TEST(PipelineStory, AMemberEventOfAPartLeavesTheRestInWhateverOrderTheyCome) {
   std::vector<std::size_t> order = {0, 1, 2, 3, 4};
   do {
     Story story;
-    story.Say(app);
-    for (const std::size_t i : order) story.At(said[i].first).Say(said[i].second);
+    story.Send(app);
+    for (const std::size_t i : order) story.At(parts[i].first).Send(parts[i].second);
     story.At(kStart + 1000);
     wire::Completion completion = CompletionOf(500, 8, 500, kStart + 1000);
     credit::ValidationFacts validation = ValidationOf(500, 8, 500, 0);
@@ -324,10 +323,10 @@ TEST(PipelineStory, AMemberEventOfAPartLeavesTheRestInWhateverOrderTheyCome) {
     completion.facts.sent_time = kStart - 9000;
     completion.facts.cpu_time = completion.facts.elapsed_time = 8640;
     validation.assigned_credit.reset();
-    story.Say(completion).Say(validation);
-    // It leaves its team: 0 is told.
-    story.At(kStart + 2000).Say(user(User::kTeam, TeamId()));
-    story.Say(host(Host::kCpus, UserId(), 0));
+    story.Send(completion).Send(validation);
+    // The user leaves the team: team 0 is sent explicitly.
+    story.At(kStart + 2000).Send(user(User::kTeam, TeamId()));
+    story.Send(host(Host::kCpus, UserId(), 0));
     story.At(kStart + 3000).Completed(501, 8, 501).Validated(501, 8, 501, 1, 7);
     story.Tick(kStart + 11 * kDay);
     const Played played = ExpectLikeTheOracle(story.events());
@@ -340,15 +339,15 @@ TEST(PipelineStory, AMemberEventOfAPartLeavesTheRestInWhateverOrderTheyCome) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-// MySQL prints a DOUBLE with 15 digits, and a FLOAT column keeps 24 bits: the dispatch comes from the scheduler's memory, and
-// the completion from the database.
-TEST(PipelineStory, PeakSpeedsOfOneJobAgreeWithinAMillionthInEitherOrderOfArrival) {
+// MySQL prints a DOUBLE with 15 digits, and a FLOAT column keeps 24 bits. The dispatch comes from the scheduler's
+// memory, the completion from the database.
+TEST(PipelineStory, PeakSpeedsAgreeWithinAMillionthInEitherOrder) {
   const double sent = 2074913952.8992097;
   const std::pair<double, bool> returned[] = {
       {2074913952.89921, true},          // 15 digits
       {static_cast<float>(sent), true},  // 24 bits
-      {sent * (1 + 0.9e-6), true},       // just within
-      {sent * (1 + 1.1e-6), false},      // just beyond
+      {sent * (1 + 0.9e-6), true},       // just within the limit
+      {sent * (1 + 1.1e-6), false},      // just beyond the limit
       {-sent, false},
       {0, false},
   };
@@ -363,12 +362,12 @@ TEST(PipelineStory, PeakSpeedsOfOneJobAgreeWithinAMillionthInEitherOrderOfArriva
       completion.facts.version = dispatch.facts.version;
       completion.facts.peak_flops = speed;
       if (completion_first)
-        story.Say(completion).Say(dispatch);
+        story.Send(completion).Send(dispatch);
       else
-        story.Say(dispatch).Say(completion);
+        story.Send(dispatch).Send(completion);
       story.Validated(result, 1, result, 1, 7);
       if (!agrees) ++refusals["DISPATCH_DIFFERS"];
-      // Where the completion is refused, its validation waits for one.
+      // If the completion is refused, its validation waits for another one.
       if (!agrees && !completion_first) ++refusals["UNKNOWN_RESULT"];
     }
     story.Tick(kStart + 11 * kDay);
@@ -379,7 +378,7 @@ TEST(PipelineStory, PeakSpeedsOfOneJobAgreeWithinAMillionthInEitherOrderOfArriva
   }
 }
 
-TEST(PipelineStory, AnErrorClosesItsWorkunitsSetInEitherOrderOfArrival) {
+TEST(PipelineStory, AnErrorClosesItsWorkunitsSetInEitherOrder) {
   for (const bool error_first : {true, false}) {
     Story story;
     if (error_first) story.Completed(500, 1, 50, credit::Outcome::kClientError);
@@ -395,10 +394,10 @@ TEST(PipelineStory, AnErrorClosesItsWorkunitsSetInEitherOrderOfArrival) {
   }
 }
 
-// Amounts by the mean: a set that closed too early would show in the number.
-TEST(PipelineStory, WordThatThereWillBeNoClaimCountsOnceHoweverOftenItComes) {
+// Amounts by the mean: a set that closed too early would give another amount.
+TEST(PipelineStory, ANoticeOfNoClaimCountsOnceHoweverOftenSent) {
   Story story;
-  story.Say(wire::AppChange{
+  story.Send(wire::AppChange{
       .app = AppId(1), .policy = "benchmark", .delay_bound = kDay, .result_window = 10 * kDay});
   // Completion and validation of 500 name different workunits: both are refused, each time.
   story.Completed(500, 1, 51).Validated(500, 1, 50, 3, 0).AgainFrom(story.size() - 2, story.size());
@@ -406,7 +405,7 @@ TEST(PipelineStory, WordThatThereWillBeNoClaimCountsOnceHoweverOftenItComes) {
     wire::Completion completion = CompletionOf(result, host, 50, kStart);
     completion.facts.cpu_time = seconds;
     completion.facts.sent_time = kStart - 90000;
-    story.Say(completion).Validated(result, host, 50, 3, 0);
+    story.Send(completion).Validated(result, host, 50, 3, 0);
   };
   with_cpu_time(501, 2, 43200);
   with_cpu_time(502, 3, 86400);
@@ -417,7 +416,7 @@ TEST(PipelineStory, WordThatThereWillBeNoClaimCountsOnceHoweverOftenItComes) {
   EXPECT_EQ(played.outcome.refusals, (Refusals{{"WRONG_WORKUNIT", 4}}));
 }
 
-TEST(PipelineStory, AnOlderLookThatComesAgainIsARepeat) {
+TEST(PipelineStory, AnOlderPassIsARepeat) {
   Story story;
   const auto undecided = credit::ValidateState::kInconclusive;
   story.Validated(500, 1, 50, 0, 0, undecided, 1);
@@ -430,18 +429,17 @@ TEST(PipelineStory, AnOlderLookThatComesAgainIsARepeat) {
   EXPECT_EQ(played.outcome.refusals, Refusals{});
 }
 
-TEST(PipelineStory, AWorkunitWhoseOtherHalfNeverComesIsSettledWhenItsWindowHasPassed) {
+TEST(PipelineStory, AnIncompleteWorkunitIsSettledAfterItsWindow) {
   Story story;
-  story.Completed(500, 1, 50).Validated(500, 1, 50, 2, 7);  // nothing is ever heard of 501
+  story.Completed(500, 1, 50).Validated(500, 1, 50, 2, 7);  // no event of 501 ever arrives
   story.Tick(kStart + 9 * kDay);
   ASSERT_EQ(Micro(ExpectLikeTheOracle(story.events()), 500), -1);
   story.Tick(kStart + 11 * kDay);
   EXPECT_EQ(Micro(ExpectLikeTheOracle(story.events()), 500), 7'000'000);
 }
 
-// A tick without a project is one of every project: whoever makes ticks from the time of events knows no
-// project.
-TEST(PipelineStory, ATickOfNoProjectIsOneOfEveryProject) {
+// A tick without a project applies to every project, because a generator of ticks from event times knows no project.
+TEST(PipelineStory, ATickWithoutAProjectAppliesToEveryProject) {
   Story story;
   story.Completed(500, 1, 50).Validated(500, 1, 50, 2, 7);
   Events events = story.events();
@@ -453,29 +451,29 @@ TEST(PipelineStory, ATickOfNoProjectIsOneOfEveryProject) {
   EXPECT_EQ(played.outcome.refusals, Refusals{});
 }
 
-TEST(PipelineStory, RepeatsOfWhatWasSaidBeforeBringNothingBack) {
+TEST(PipelineStory, RepeatsOfOlderEventsRestoreNothing) {
   Story story;
-  story.Say(wire::SettingsChange{.max_granted_credit = 5});
-  story.Say(wire::AppVersionChange{.row = {.id = 9, .app = AppId(1), .plan_class = {}}});
-  story.Say(wire::OpeningTotal{
+  story.Send(wire::SettingsChange{.max_granted_credit = 5});
+  story.Send(wire::AppVersionChange{.row = {.id = 9, .app = AppId(1), .plan_class = {}}});
+  story.Send(wire::OpeningTotal{
       .kind = wire::AccountKind::kHost, .account = 1, .total = 100, .rac = 1, .rac_time = kStart});
-  story.Say(wire::OpeningTotal{
+  story.Send(wire::OpeningTotal{
       .kind = wire::AccountKind::kUser, .account = 1, .total = 200, .rac = 1, .rac_time = kStart});
-  story.Say(wire::OpeningTotal{
+  story.Send(wire::OpeningTotal{
       .kind = wire::AccountKind::kTeam, .account = 11, .total = 300, .rac = 1, .rac_time = kStart});
-  const std::size_t said_before = story.size();
-  // Everything is otherwise now.
-  story.At(kStart + 100).Say(wire::SettingsChange{.max_granted_credit = 0});
-  story.Say(wire::AppVersionChange{.row = {.id = 9, .app = AppId(1), .plan_class = {}, .deleted = true}});
-  story.Say(wire::AppChange{
+  const std::size_t sent_before = story.size();
+  // Every setting is different now.
+  story.At(kStart + 100).Send(wire::SettingsChange{.max_granted_credit = 0});
+  story.Send(wire::AppVersionChange{.row = {.id = 9, .app = AppId(1), .plan_class = {}, .deleted = true}});
+  story.Send(wire::AppChange{
       .app = AppId(1), .policy = "benchmark", .delay_bound = kDay, .result_window = 10 * kDay});
-  story.Say(wire::AppChange{
+  story.Send(wire::AppChange{
       .app = AppId(1), .policy = "assigned", .delay_bound = kDay, .result_window = 11 * kDay});
-  story.Say(wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 2});
-  story.Say(wire::UserMember{.user = UserId(2), .team = TeamId(11)});
-  story.Say(wire::UserMember{.user = UserId(3), .team = TeamId(13), .deleted = true});
+  story.Send(wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 2});
+  story.Send(wire::UserMember{.user = UserId(2), .team = TeamId(11)});
+  story.Send(wire::UserMember{.user = UserId(3), .team = TeamId(13), .deleted = true});
   const std::size_t now_in_force = story.size();
-  story.AgainFrom(0, said_before);
+  story.AgainFrom(0, sent_before);
   story.At(kStart + 200).Completed(500, 1, 50).Validated(500, 1, 50, 1, 7);
   story.Completed(501, 3, 51).Validated(501, 3, 51, 1, 8);
   const Played played = ExpectLikeTheOracle(story.events());
@@ -485,10 +483,10 @@ TEST(PipelineStory, RepeatsOfWhatWasSaidBeforeBringNothingBack) {
   EXPECT_EQ(Total(played, OracleAccountKind::kUser, 2), 7'000'000);
   EXPECT_EQ(Total(played, OracleAccountKind::kTeam, 11), 307'000'000);
   EXPECT_EQ(Total(played, OracleAccountKind::kHost, 3), 8'000'000);
-  EXPECT_EQ(Total(played, OracleAccountKind::kUser, 3), 8'000'000);  // deleted, and kept on
+  EXPECT_EQ(Total(played, OracleAccountKind::kUser, 3), 8'000'000);  // deleted, but kept
   EXPECT_EQ(played.outcome.refusals, Refusals{});
 
-  // And nothing of the repeats is in any state.
+  // No state contains anything of the repeats.
   const auto rows = [&story](std::size_t from, std::size_t end) {
     LockstepWorld world(1);
     for (std::size_t i = 0; i < story.size(); ++i) {
@@ -497,18 +495,18 @@ TEST(PipelineStory, RepeatsOfWhatWasSaidBeforeBringNothingBack) {
     world.Finish();
     return world.StateRows();
   };
-  EXPECT_EQ(StateDifference(rows(now_in_force, now_in_force + said_before), rows(0, 0)), "");
+  EXPECT_EQ(StateDifference(rows(now_in_force, now_in_force + sent_before), rows(0, 0)), "");
 }
 
-// Users 4 to 9 are named late: grants wait for them, whole, while the hosts go on to others; openings come while hosts
-// are on their way, and back to their first owner they go.
-// Recent averages of policy runtime go by BOINC's letter and show every change of order.
+// Users 4 to 9 are sent late: grants wait for them as a whole, while the hosts move on. Openings arrive while hosts
+// move and return to their first owner. Recent averages of policy runtime follow BOINC's rule and show every change
+// of order.
 class PipelineMoves : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Policies, PipelineMoves, ::testing::Values("assigned", "runtime"));
 
 TEST_P(PipelineMoves, AHostsOneAccountFollowsItThroughManyOwners) {
   Story story;
-  story.Say(wire::AppChange{
+  story.Send(wire::AppChange{
       .app = AppId(1), .policy = GetParam(), .delay_bound = kDay, .result_window = 10 * kDay});
   std::uint64_t result = 500;
   const auto work = [&] {
@@ -519,7 +517,7 @@ TEST_P(PipelineMoves, AHostsOneAccountFollowsItThroughManyOwners) {
     }
   };
   const auto move = [&](std::uint64_t host, std::uint64_t user) {
-    story.Say(wire::HostMember{.host = HostId(host), .user = UserId(user), .whetstone = 1e9, .cpus = 1});
+    story.Send(wire::HostMember{.host = HostId(host), .user = UserId(user), .whetstone = 1e9, .cpus = 1});
   };
   double now = kStart;
   for (std::uint64_t round = 0; round < 12; ++round) {
@@ -530,7 +528,7 @@ TEST_P(PipelineMoves, AHostsOneAccountFollowsItThroughManyOwners) {
     if (round % 2 == 0) work();
     if (round == 5) {
       for (std::uint64_t host = 1; host <= 3; ++host)
-        story.Say(wire::OpeningTotal{
+        story.Send(wire::OpeningTotal{
             .kind = wire::AccountKind::kHost, .account = host, .total = 100, .rac = 1, .rac_time = now});
     }
     for (std::uint64_t host = 1; host <= 3; ++host) move(host, host);
@@ -538,12 +536,12 @@ TEST_P(PipelineMoves, AHostsOneAccountFollowsItThroughManyOwners) {
   }
   const Played unnamed = ExpectLikeTheOracle(story.events());
   for (std::uint64_t user = 4; user <= 9; ++user) {
-    story.At(now += 100).Say(wire::UserMember{.user = UserId(user), .team = TeamId(11)});
-    // Decided before what has waited for the user: applied before it, wherever the hosts are.
+    story.At(now += 100).Send(wire::UserMember{.user = UserId(user), .team = TeamId(11)});
+    // Decided before the postings that waited for the user, and applied before them, wherever the hosts are.
     story.At(kStart + 100);
     work();
   }
-  // Granted at a tick, and then the host goes on.
+  // Granted at a tick; then the host moves on.
   story.At(now).Completed(result, 1, result).Validated(result, 1, result, 2, 7);
   story.Tick(now + 11 * kDay).At(now + 11 * kDay + 1);
   for (std::uint64_t user = 2; user <= 6; ++user) move(1, user);
@@ -556,15 +554,15 @@ TEST_P(PipelineMoves, AHostsOneAccountFollowsItThroughManyOwners) {
   EXPECT_TRUE(of_hosts == granted + 300'000'000);
 }
 
-// Of a user that nothing names in time the host alone has the credit, wherever it has gone since; one that comes later
-// begins with what is granted then. Policy runtime: recent averages show every change of order.
-TEST_P(PipelineMoves, GrantsToAUserThatNothingNamesExpireWithTheirAppsWindow) {
+// If a user stays unknown for too long, only the host has the credit, wherever it has moved. A user that arrives
+// later starts with later grants. Recent averages of policy runtime show every change of order.
+TEST_P(PipelineMoves, GrantsToAnUnknownUserExpireWithTheirAppsWindow) {
   for (const bool comes : {false, true}) {
     Story story;
-    story.Say(wire::AppChange{
+    story.Send(wire::AppChange{
         .app = AppId(1), .policy = GetParam(), .delay_bound = kDay, .result_window = 10 * kDay});
     const auto host = [&](std::uint64_t id, std::uint64_t user) {
-      story.Say(wire::HostMember{.host = HostId(id), .user = UserId(user), .whetstone = 1e9, .cpus = 1});
+      story.Send(wire::HostMember{.host = HostId(id), .user = UserId(user), .whetstone = 1e9, .cpus = 1});
     };
     std::uint64_t result = 500;
     const auto work = [&](std::uint64_t of_host) {
@@ -580,10 +578,10 @@ TEST_P(PipelineMoves, GrantsToAUserThatNothingNamesExpireWithTheirAppsWindow) {
     host(51, 2);
     story.Tick(kStart + 10 * kDay);
     ASSERT_EQ(ExpectLikeTheOracle(story.events()).outcome.refusals, Refusals{});
-    story.Tick(kStart + 11 * kDay + 1);  // the first day's are over
+    story.Tick(kStart + 11 * kDay + 1);  // the window of the first day's grants has passed
     if (comes) {
       for (std::uint64_t user = 50; user < 60; ++user)
-        story.Say(wire::UserMember{.user = UserId(user), .team = TeamId(77)});
+        story.Send(wire::UserMember{.user = UserId(user), .team = TeamId(77)});
     }
     story.Tick(kStart + 14 * kDay);
     story.At(kStart + 14 * kDay);
@@ -601,24 +599,24 @@ TEST_P(PipelineMoves, GrantsToAUserThatNothingNamesExpireWithTheirAppsWindow) {
   }
 }
 
-// Credit goes to the team of the time at which the result was reported, or, by BOINC's rules, to that of now; the order in
-// which the user's moves are told changes neither.
-TEST_P(PipelineMoves, CreditGoesToTheTeamOfItsTimeInWhateverOrderMovesAreTold) {
+// Credit goes to the user's team at the time of the report or, by BOINC's rules, to the current one. The order in
+// which the user's moves arrive changes neither.
+TEST_P(PipelineMoves, CreditGoesToTheTeamOfItsTimeInAnyOrderOfMoves) {
   std::vector<std::uint64_t> order = {12, 13, 14, 13};
   std::vector<std::size_t> place = {0, 1, 2, 3};
   std::map<std::string, std::string> accounts;
   do {
     Story story;
-    story.Say(wire::AppChange{
+    story.Send(wire::AppChange{
         .app = AppId(1), .policy = GetParam(), .delay_bound = kDay, .result_window = 10 * kDay});
     const std::size_t first = story.size();
     for (std::size_t i = 0; i < order.size(); ++i)
       story.At(kStart + static_cast<double>(i + 1) * kDay)
-          .Say(wire::UserMember{.user = UserId(1), .team = TeamId(order[i])});
-    const Events said(story.events().begin() + static_cast<std::ptrdiff_t>(first), story.events().end());
+          .Send(wire::UserMember{.user = UserId(1), .team = TeamId(order[i])});
+    const Events moves(story.events().begin() + static_cast<std::ptrdiff_t>(first), story.events().end());
     Events events(story.events().begin(), story.events().begin() + static_cast<std::ptrdiff_t>(first));
-    for (const std::size_t i : place) events.push_back(said[i]);
-    events.push_back(said[place[0]]);  // once more
+    for (const std::size_t i : place) events.push_back(moves[i]);
+    events.push_back(moves[place[0]]);  // a repeat
     for (std::uint64_t result = 500; result < 505; ++result)
       story.At(kStart + (static_cast<double>(result - 500) + 0.5) * kDay)
           .Completed(result, 1, result)
@@ -635,8 +633,8 @@ TEST_P(PipelineMoves, CreditGoesToTheTeamOfItsTimeInWhateverOrderMovesAreTold) {
     }
     if (accounts.empty()) accounts = played.accounts;
     EXPECT_EQ(AccountDifference(accounts, played.accounts), "");
-    // Other contents under the id of a word that was overtaken.
-    wire::Event other = *wire::ParseEvent(said[0]);
+    // Other contents under the id of an event that is no longer the newest.
+    wire::Event other = *wire::ParseEvent(moves[0]);
     std::get<wire::UserMember>(other.body).team = TeamId(15);
     events.push_back(wire::EncodeEvent(other));
     EXPECT_EQ(ExpectLikeTheOracle(events).outcome.refusals, (Refusals{{"DUPLICATE_WITH_OTHER_CONTENTS", 1}}));
@@ -661,24 +659,24 @@ credit::ValidationFacts GoodValidation() {
 
 // ---- Beyond the window -------------------------------------------------------------------------------------
 
-// Events of a decided result, once more long after: byte by byte, under new event ids, and as if they had just happened.
-TEST(PipelineStory, WhatWasGrantedIsNeverGrantedAgainHoweverLateItIsSaidAgain) {
+// Events of a decided result are repeated long after: byte by byte, under new event ids, and with new times.
+TEST(PipelineStory, AGrantedResultIsNeverGrantedAgainHoweverLateRepeated) {
   for (const bool sent_time_known : {true, false}) {
     Story story;
     wire::Completion completion = CompletionOf(500, 1, 50, kStart);
     if (!sent_time_known) completion.facts.sent_time = 0;
     const std::size_t first = story.size();
-    story.Say(completion).Validated(500, 1, 50, 1, 7);
+    story.Send(completion).Validated(500, 1, 50, 1, 7);
     story.Completed(501, 1, 51, credit::Outcome::kClientError);
     const std::size_t end = story.size();
-    // Day by day over the window of 10 days, that of a waiting partner behind it, and 40 days on.
+    // Every day over the window of 10 days, the window of a waiting partner after it, and 40 more days.
     for (int day = 1; day <= 60; ++day) {
       story.Tick(kStart + day * kDay);
       story.AgainFrom(first, end);
-      story.At(kStart).Say(completion).Validated(500, 1, 50, 1, 7);  // the same happenings, under new ids
+      story.At(kStart).Send(completion).Validated(500, 1, 50, 1, 7);  // the same facts under new ids
       story.At(kStart + day * kDay);
-      if (sent_time_known) story.Say(completion);  // said to have come back only now
-      story.Validated(500, 1, 50, 1, 7);           // the validator looks once more
+      if (sent_time_known) story.Send(completion);  // reported as returned only now
+      story.Validated(500, 1, 50, 1, 7);            // the validator makes another pass
     }
     story.Tick(kStart + 100 * kDay);
     const Played played = ExpectLikeTheOracle(story.events());
@@ -688,15 +686,15 @@ TEST(PipelineStory, WhatWasGrantedIsNeverGrantedAgainHoweverLateItIsSaidAgain) {
   }
 }
 
-// Taken in on its window's last day under another host, and validated when that one's own window is nearly over.
-TEST(PipelineStory, AResultToldUnderAnotherHostAtTheLastMomentIsGrantedOnce) {
+// Ingested under another host on the last day of the window, and validated when that host's window is nearly over.
+TEST(PipelineStory, AResultRepeatedUnderAnotherHostAtTheEndIsGrantedOnce) {
   Story story;
   story.Completed(500, 1, 50).Validated(500, 1, 50, 1, 7);
   story.Tick(kStart + 9.9 * kDay).At(kStart);
   story.Completed(500, 2, 50);
   Events events = story.events();
   wire::Event late = *wire::ParseEvent(events.back());
-  late.head.time = kStart + 9.9 * kDay;  // it waits from now on
+  late.head.time = kStart + 9.9 * kDay;  // waits from this time on
   events.back() = wire::EncodeEvent(late);
   Story rest;
   rest.At(kStart + 19.8 * kDay).Tick(kStart + 19.8 * kDay).Validated(500, 2, 50, 1, 7);
@@ -711,8 +709,8 @@ TEST(PipelineStory, AResultToldUnderAnotherHostAtTheLastMomentIsGrantedOnce) {
   EXPECT_EQ(played.outcome.refusals, (Refusals{{"ALREADY_DECIDED", 1}}));
 }
 
-// Told under another host, dated ahead of the time that has passed: it waits longer than its workunit is remembered.
-TEST(PipelineStory, AResultThatWaitedUntilItsWorkunitWasForgottenIsNotGrantedAgain) {
+// Sent under another host and dated ahead of event time: it waits longer than its workunit is kept.
+TEST(PipelineStory, AResultThatOutlivesItsWorkunitIsNotGrantedAgain) {
   Story story;
   story.Completed(500, 1, 50).Validated(500, 1, 50, 1, 7);
   story.Tick(kStart + 9.9 * kDay).At(kStart);
@@ -735,18 +733,19 @@ TEST(PipelineStory, AResultThatWaitedUntilItsWorkunitWasForgottenIsNotGrantedAga
   EXPECT_EQ(played.outcome.refusals, (Refusals{{"TOO_LATE", 2}}));
 }
 
-// What was forgotten under a shorter window could not be told from news: it stays too late under a longer one.
-TEST(PipelineStory, ALongerWindowLetsNothingInThatWasForgotten) {
+// Events of results that expired under a shorter window look like new events: they stay too late under a
+// longer one.
+TEST(PipelineStory, ALongerWindowDoesNotReadmitExpiredResults) {
   Story story;
   const auto set_window = [&story](double days) {
-    story.Say(wire::AppChange{
+    story.Send(wire::AppChange{
         .app = AppId(1), .policy = "assigned", .delay_bound = kDay, .result_window = days * kDay});
   };
   const std::size_t first = story.size();
   story.Completed(500, 1, 50).Validated(500, 1, 50, 1, 7);
   story.Completed(501, 1, 51, credit::Outcome::kClientError);
   const std::size_t end = story.size();
-  story.Tick(kStart + 25 * kDay);  // CLAIMS and GRANTS have forgotten them
+  story.Tick(kStart + 25 * kDay);  // CLAIMS and GRANTS have expired them
   const std::size_t second = story.size();
   story.At(kStart + 20 * kDay).Completed(600, 1, 60).Validated(600, 1, 60, 1, 7);
   const std::size_t second_end = story.size();
@@ -755,7 +754,7 @@ TEST(PipelineStory, ALongerWindowLetsNothingInThatWasForgotten) {
     story.At(sent).Completed(result, 2, workunit).Validated(result, 2, workunit, 1, 7);
   };
   std::size_t day = 26;
-  for (; day <= 60; ++day) {  // the younger ones would have been forgotten under the old window
+  for (; day <= 60; ++day) {  // the later ones would have expired under the old window
     story.Tick(kStart + static_cast<double>(day) * kDay);
     story.AgainFrom(first, end).AgainFrom(second, second_end);
     under_another_host(500, 50, kStart);
@@ -775,15 +774,15 @@ TEST(PipelineStory, ALongerWindowLetsNothingInThatWasForgotten) {
   EXPECT_EQ(Total(played, OracleAccountKind::kHost, 2), 0);
 }
 
-// Taken in under another host when the window was longer; it is validated under the shorter one.
-TEST(PipelineStory, AShorterWindowForgetsNoWorkunitOfWhichSomethingStillWaits) {
+// Ingested under another host while the window was longer, validated under the shorter one.
+TEST(PipelineStory, AShorterWindowKeepsWorkunitsWithWaitingResults) {
   Story story;
   story.Completed(500, 1, 50);
   wire::Completion once_more = std::get<wire::Completion>(wire::ParseEvent(story.events().back())->body);
   once_more.facts.host = HostId(2);
   story.Validated(500, 1, 50, 1, 7);
-  story.Tick(kStart + 9 * kDay).Say(once_more);
-  story.Say(
+  story.Tick(kStart + 9 * kDay).Send(once_more);
+  story.Send(
       wire::AppChange{.app = AppId(1), .policy = "assigned", .delay_bound = kDay, .result_window = 2 * kDay});
   story.Validated(500, 2, 50, 1, 7);
   const Played played = ExpectLikeTheOracle(story.events());
@@ -792,15 +791,15 @@ TEST(PipelineStory, AShorterWindowForgetsNoWorkunitOfWhichSomethingStillWaits) {
   EXPECT_EQ(played.outcome.refusals, (Refusals{{"ALREADY_DECIDED", 1}}));
 }
 
-// Windows that change all the time, results that are told again at any time and under any host: granted once.
-TEST(PipelineStory, WhateverBecomesOfTheWindowEachResultIsGrantedOnce) {
+// Windows change continuously, and results are repeated at any time and under any host: each is granted once.
+TEST(PipelineStory, EachResultIsGrantedOnceUnderChangingWindows) {
   std::size_t grants = 0;
   std::uint64_t too_late = 0;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     std::mt19937_64 random(seed);
     const auto below = [&random](std::uint64_t n) { return random() % n; };
     Story story;
-    std::vector<std::size_t> told;  // places of completions, the validation behind each
+    std::vector<std::size_t> completions;  // positions of completions, each followed by its validation
     std::uint64_t result = 500;
     double day = 0;
     for (int step = 0; step < 400; ++step) {
@@ -808,7 +807,7 @@ TEST(PipelineStory, WhateverBecomesOfTheWindowEachResultIsGrantedOnce) {
       switch (below(5)) {
         case 0:
           story.At(now - static_cast<double>(below(12)) * kDay);
-          told.push_back(story.size());
+          completions.push_back(story.size());
           ++result;
           story.Completed(result, 1 + below(3), result / 2).Validated(result, 1, result / 2, 1 + below(2), 5);
           if (below(4) != 0) {  // as it should be
@@ -818,8 +817,8 @@ TEST(PipelineStory, WhateverBecomesOfTheWindowEachResultIsGrantedOnce) {
           break;
         case 1:
         case 2:
-          if (!told.empty()) {
-            const std::size_t at = told[below(told.size())];
+          if (!completions.empty()) {
+            const std::size_t at = completions[below(completions.size())];
             if (below(2) == 0) {
               story.AgainFrom(at, at + 2);
             } else {
@@ -837,16 +836,16 @@ TEST(PipelineStory, WhateverBecomesOfTheWindowEachResultIsGrantedOnce) {
           break;
         default: {
           constexpr std::array<double, 4> kDays = {1, 3, 10, 50};
-          story.At(now).Say(wire::AppChange{.app = AppId(1),
-                                            .policy = "assigned",
-                                            .delay_bound = kDay,
-                                            .result_window = kDays[below(kDays.size())] * kDay});
+          story.At(now).Send(wire::AppChange{.app = AppId(1),
+                                             .policy = "assigned",
+                                             .delay_bound = kDay,
+                                             .result_window = kDays[below(kDays.size())] * kDay});
         }
       }
     }
     const Played played = RunPipeline(story.events(), 1);
     EXPECT_EQ(Differences(RunOracle(story.events()), played.outcome), "") << "seed " << seed;
-    // Which of two hosts that name one result is first depends on where they are.
+    // Which of two hosts of one result is first depends on their partitions.
     EXPECT_EQ(RunPipeline(story.events(), 3).outcome.granted_twice.size(), 0u) << "seed " << seed;
     grants += played.outcome.grants.size();
     too_late += played.outcome.refusals.count("TOO_LATE") != 0 ? played.outcome.refusals.at("TOO_LATE") : 0;
@@ -855,8 +854,9 @@ TEST(PipelineStory, WhateverBecomesOfTheWindowEachResultIsGrantedOnce) {
   EXPECT_GT(too_late, 150u);
 }
 
-// A late result gets what the others got, as long as that is known; then it is refused, and nothing waits for ever.
-TEST(PipelineStory, ALateResultOfAWorkunitThatIsForgottenIsRefused) {
+// A late result gets the same credit as the others while that is known; later it is refused, and nothing waits for
+// ever.
+TEST(PipelineStory, ALateResultOfAnExpiredWorkunitIsRefused) {
   Story story;
   story.Completed(500, 1, 50).Validated(500, 1, 50, 1, 7);
   const auto late = [&](std::uint64_t result) {
@@ -871,7 +871,7 @@ TEST(PipelineStory, ALateResultOfAWorkunitThatIsForgottenIsRefused) {
     facts.state = credit::ValidateState::kValid;
     facts.pass = 2;
     facts.late = true;
-    story.Say(facts);
+    story.Send(facts);
   };
   story.Tick(kStart + 19 * kDay);
   late(501);
@@ -884,9 +884,9 @@ TEST(PipelineStory, ALateResultOfAWorkunitThatIsForgottenIsRefused) {
   EXPECT_EQ(played.outcome.refusals, (Refusals{{"UNKNOWN_RESULT", 1}}));
 }
 
-// Workunits 64 and 65 share a row, which stays for the younger one; the older one is forgotten all the same, and may be
-// decided anew for results that were never granted.
-TEST(PipelineStory, AForgottenWorkunitIsForgottenThoughItsRowIsThere) {
+// Workunits 64 and 65 share a row, which stays for the younger one. The older one expires all the same, and may be
+// decided again for results that were never granted.
+TEST(PipelineStory, AWorkunitExpiresThoughItsRowStays) {
   Story story;
   const auto late = [&](std::uint64_t result, std::uint64_t workunit) {
     story.Completed(result, 2, workunit).Validated(result, 2, workunit, 1, 9);
@@ -898,9 +898,9 @@ TEST(PipelineStory, AForgottenWorkunitIsForgottenThoughItsRowIsThere) {
   story.At(kStart + 10 * kDay).Completed(500, 1, 64).Validated(500, 1, 64, 1, 7);
   story.At(kStart + 5 * kDay).Completed(510, 1, 65).Validated(510, 1, 65, 1, 8);
   story.Tick(kStart + 27 * kDay);
-  story.Completed(511, 2, 65).Validated(511, 2, 65, 1, 9);  // as if it were new
+  story.Completed(511, 2, 65).Validated(511, 2, 65, 1, 9);  // as if the workunit were new
   Events events = story.events();
-  events.push_back(late(512, 65));  // gets what 511 got
+  events.push_back(late(512, 65));  // gets the same credit as 511
   events.insert(events.end() - 1, story.events()[story.size() - 2]);
   events.push_back(late(501, 64));
   events.insert(events.end() - 1, story.events()[story.size() - 2]);
@@ -921,13 +921,13 @@ TEST(PipelineStory, DispatchesAndErrorsBeyondTheWindowChangeNothing) {
   dispatch.facts.workunit = WorkunitId(50);
   dispatch.facts.app = AppId(1);
   dispatch.facts.sent_time = kStart;
-  story.Say(dispatch);
+  story.Send(dispatch);
   wire::Completion error;
   error.facts.host = HostId(1);
   error.facts.app = AppId(1);
   error.facts.version = AppVersionId(3);
   error.facts.outcome = credit::Outcome::kClientError;
-  story.Say(error);
+  story.Send(error);
   const std::size_t end = story.size();
   story.Tick(kStart + 12 * kDay);
   const std::size_t ticked = story.size();
@@ -943,8 +943,9 @@ TEST(PipelineStory, DispatchesAndErrorsBeyondTheWindowChangeNothing) {
   EXPECT_EQ(StateDifference(rows(ticked), rows(story.size())), "");
 }
 
-// Of every kind: else a member's word would stand above all that is said later, and a tick would end every window.
-TEST(Pipeline, AnEventFromTheFutureMovesNothing) {
+// For every kind of event: otherwise a member event would take precedence over all later ones, and a tick would end
+// every window.
+TEST(Pipeline, AnEventFromTheFutureChangesNothing) {
   constexpr double kNow = kStart + 1000;
   std::vector<wire::EventBody> bodies = {
       wire::HostMember{.host = HostId(1), .user = UserId(1)},
@@ -983,8 +984,8 @@ TEST(Pipeline, AnEventFromTheFutureMovesNothing) {
   EXPECT_EQ(play(kNow + 7200), (Refusals{{"FROM_THE_FUTURE", bodies.size()}}));
 }
 
-// An adopted project may tell its balances before its hosts, or some of hosts that it never names.
-TEST(PipelineStory, ABalanceWaitsForItsHostAndExpiresWhereNoneComes) {
+// An adopted project may send its balances before its hosts, or balances of hosts that it never sends.
+TEST(PipelineStory, ABalanceWaitsForItsHostAndExpiresWithoutIt) {
   const auto balance = [](std::uint64_t host, double total) {
     return wire::OpeningTotal{.kind = wire::AccountKind::kHost,
                               .account = host,
@@ -996,22 +997,22 @@ TEST(PipelineStory, ABalanceWaitsForItsHostAndExpiresWhereNoneComes) {
     return wire::HostMember{.host = HostId(host), .user = UserId(user), .whetstone = 1e9, .cpus = 1};
   };
   Story story;
-  story.Tick(kStart).At(kStart - 200 * kDay);  // dated long ago: it waits from now on all the same
+  story.Tick(kStart).At(kStart - 200 * kDay);  // dated long ago, but waits from now on
   for (std::uint64_t host = 60; host < 70; ++host) {
-    story.Say(balance(host, 100)).Again();
-    story.Say(balance(host, 7));  // another one
+    story.Send(balance(host, 100)).Again();
+    story.Send(balance(host, 7));  // another balance
   }
   story.Tick(kStart + 29 * kDay);
-  for (std::uint64_t host = 60; host < 65; ++host) story.Say(named(host, host - 59));
+  for (std::uint64_t host = 60; host < 65; ++host) story.Send(named(host, host - 59));
   story.At(kStart + 29 * kDay).Completed(500, 60, 50).Validated(500, 60, 50, 1, 7);
   const Played before = ExpectLikeTheOracle(story.events());
   EXPECT_EQ(before.outcome.refusals, (Refusals{{"ALREADY_DECIDED", 10}}));
   EXPECT_EQ(Total(before, OracleAccountKind::kHost, 60), 107'000'000);
   EXPECT_EQ(Total(before, OracleAccountKind::kHost, 64), 100'000'000);
   story.Tick(kStart + 31 * kDay);
-  for (std::uint64_t host = 60; host < 70; ++host) story.Say(named(host, host - 59));
-  // Told anew, it is taken: there is none yet.
-  story.Say(balance(69, 3));
+  for (std::uint64_t host = 60; host < 70; ++host) story.Send(named(host, host - 59));
+  // A new balance is accepted after the expiry: there is none yet.
+  story.Send(balance(69, 3));
   const Played played = ExpectLikeTheOracle(story.events());
   EXPECT_EQ(played.outcome.refusals, (Refusals{{"ALREADY_DECIDED", 10}, {"UNKNOWN_HOST", 5}}));
   EXPECT_EQ(Total(played, OracleAccountKind::kHost, 64), 100'000'000);
@@ -1019,15 +1020,15 @@ TEST(PipelineStory, ABalanceWaitsForItsHostAndExpiresWhereNoneComes) {
   EXPECT_EQ(Total(played, OracleAccountKind::kHost, 69), 3'000'000);
 }
 
-// A project may tell of a user every day: moves are kept, and what was said lately.
-TEST(PipelineStory, WhatAUserWasSaidToBeLongAgoIsKeptOnlyWhereItMoved) {
+// A project may send a user every day: only moves and recent updates are kept.
+TEST(PipelineStory, OnlyMovesAndRecentUpdatesOfAUserAreKept) {
   LockstepWorld world(1);
   Story story;
   for (int day = 1; day <= 1000; ++day)
     story.Tick(kStart + day * kDay)
-        .Say(wire::UserMember{.user = UserId(1), .team = TeamId(day < 300 ? 11 : 12)});
+        .Send(wire::UserMember{.user = UserId(1), .team = TeamId(day < 300 ? 11 : 12)});
   story.At(kStart + 500 * kDay)
-      .Say(wire::UserMember{.user = UserId(1), .team = TeamId(13)});  // too late to matter
+      .Send(wire::UserMember{.user = UserId(1), .team = TeamId(13)});  // too old to matter
   world.Add(story.events());
   world.Finish();
   const auto* user = world.slots()[0].stages.accounts->users().Find({.project = 1, .id = 1, .sub = 0});
@@ -1037,12 +1038,12 @@ TEST(PipelineStory, WhatAUserWasSaidToBeLongAgoIsKeptOnlyWhereItMoved) {
   EXPECT_EQ(user->TeamAt(kStart + 600 * kDay), TeamId(12));
 }
 
-// What waits for a user lies in rows of its own, which go when their days are over: running freely, in slices.
-TEST(PipelineStory, WhatWaitedForItsUserInVainLeavesTheStateInSlices) {
+// Postings that wait for a user are in rows of their own, which expire in slices; in `order: arrival`.
+TEST(PipelineStory, ExpiredWaitingGrantsLeaveTheStateInSlices) {
   constexpr std::uint64_t kUsers = 700;
   Story story;
   for (std::uint64_t i = 0; i < kUsers; ++i) {
-    story.Say(wire::HostMember{.host = HostId(1000 + i), .user = UserId(1000 + i), .cpus = 1});
+    story.Send(wire::HostMember{.host = HostId(1000 + i), .user = UserId(1000 + i), .cpus = 1});
     story.Completed(500 + i, 1000 + i, 500 + i).Validated(500 + i, 1000 + i, 500 + i, 1, 1);
   }
   FreeWorld world(1, 2);  // an even seed: the usual budget of a commit
@@ -1069,7 +1070,7 @@ TEST(PipelineStory, WhatWaitedForItsUserInVainLeavesTheStateInSlices) {
   tick(12);
   EXPECT_LT(waiting(), 250u);
   EXPECT_GT(waiting(), 0u);
-  // Not yet seen as over is over all the same.
+  // A row whose expiry is still pending counts as expired.
   std::uint64_t left = 0;
   stage.waiting().ForEach([&](const stream::Key& key, const accounts::WaitingGrant&) { left = key.id; });
   world.Add(wire::EncodeEvent({.head = {.id = 20, .project = ProjectId(1), .time = kStart},
@@ -1088,15 +1089,15 @@ TEST(PipelineStory, WhatWaitedForItsUserInVainLeavesTheStateInSlices) {
   EXPECT_TRUE(user->unnamed.expired_micro == 1'000'000);
 }
 
-// Not in the host's reliability either: its quota, its probation, its row.
-TEST(PipelineStory, WhatIsRefusedAfterAWaitLeavesNoTraceInAnyState) {
+// Not even in the host's reliability: its quota, its probation, its row.
+TEST(PipelineStory, AnEventRefusedAfterAWaitLeavesNoTraceInAnyState) {
   Story before;
-  before.Say(wire::AppChange{.app = AppId(1),
-                             .policy = "creditnew",
-                             .policy_version = 2,
-                             .host_scale_check = true,
-                             .delay_bound = kDay,
-                             .result_window = 10 * kDay});
+  before.Send(wire::AppChange{.app = AppId(1),
+                              .policy = "creditnew",
+                              .policy_version = 2,
+                              .host_scale_check = true,
+                              .delay_bound = kDay,
+                              .result_window = 10 * kDay});
   const auto completion = [](std::uint64_t host, credit::Outcome outcome) {
     wire::Completion done;
     done.facts = GoodCompletion().facts;
@@ -1110,7 +1111,7 @@ TEST(PipelineStory, WhatIsRefusedAfterAWaitLeavesNoTraceInAnyState) {
   };
   wire::Completion crash = completion(1, credit::Outcome::kClientError);
   crash.facts.result = ResultId(400);
-  before.Say(crash);  // else there is no quota to double
+  before.Send(crash);  // otherwise there is no quota to double
   const auto success = [&](std::uint64_t host) { return completion(host, credit::Outcome::kSuccess); };
   const auto rows = [&](const Story& story) {
     LockstepWorld world(1);
@@ -1133,20 +1134,20 @@ TEST(PipelineStory, WhatIsRefusedAfterAWaitLeavesNoTraceInAnyState) {
     EXPECT_EQ(StateDifference(clean.first, state), "");
   };
   constexpr auto kInconclusive = credit::ValidateState::kInconclusive;
-  expect_refused(Story(before).Say(success(1)), {{"UNKNOWN_RESULT", 1}});
+  expect_refused(Story(before).Send(success(1)), {{"UNKNOWN_RESULT", 1}});
   expect_refused(Story(before).Validated(500, 1, 50, 1, 0), {{"UNKNOWN_RESULT", 1}});
-  expect_refused(Story(before).Say(success(1)).Validated(500, 1, 50, 1, 0, kInconclusive),
+  expect_refused(Story(before).Send(success(1)).Validated(500, 1, 50, 1, 0, kInconclusive),
                  {{"UNKNOWN_RESULT", 2}});
-  expect_refused(Story(before).Say(success(1)).Validated(500, 1, 51, 1, 0), {{"WRONG_WORKUNIT", 2}});
-  // A host that no event ever names.
-  expect_refused(Story(before).Say(success(9)), {{"UNKNOWN_RESULT", 1}});
-  expect_refused(Story(before).Say(success(9)).Validated(500, 9, 50, 1, 0), {{"UNKNOWN_HOST", 2}});
-  expect_refused(Story(before).Say(success(9)).Validated(500, 9, 50, 1, 0, kInconclusive),
+  expect_refused(Story(before).Send(success(1)).Validated(500, 1, 51, 1, 0), {{"WRONG_WORKUNIT", 2}});
+  // A host that is never sent.
+  expect_refused(Story(before).Send(success(9)), {{"UNKNOWN_RESULT", 1}});
+  expect_refused(Story(before).Send(success(9)).Validated(500, 9, 50, 1, 0), {{"UNKNOWN_HOST", 2}});
+  expect_refused(Story(before).Send(success(9)).Validated(500, 9, 50, 1, 0, kInconclusive),
                  {{"UNKNOWN_RESULT", 2}});
 }
 
-// Rows of decided workunits and results go when their days are over, in slices.
-TEST(Pipeline, WhatIsBeyondEveryWindowIsNoLongerStored) {
+// Rows of decided workunits and results expire in slices after their days.
+TEST(Pipeline, RowsBeyondEveryWindowAreNotStored) {
   GenerateOptions options = Eventful(4);
   options.results = 6000;
   options.hosts = 30;
@@ -1173,7 +1174,7 @@ TEST(Pipeline, WhatIsBeyondEveryWindowIsNoLongerStored) {
     for (std::size_t i = 0; i < most.size(); ++i) most[i] = std::max(most[i], now[i]);
   }
   world.Finish();
-  // Some 90 blocks of workunits and 200 runs of results in 40 days: a few days of them at a time.
+  // Some 90 blocks of workunits and 200 runs of results in 40 days: a few days of them at any time.
   EXPECT_GT(most[0], 20u);
   EXPECT_LT(most[0], 60u);
   EXPECT_GT(most[1], 15u);
@@ -1185,8 +1186,8 @@ TEST(Pipeline, WhatIsBeyondEveryWindowIsNoLongerStored) {
   EXPECT_EQ(rows(), (std::array<std::size_t, 2>{0, 0}));
 }
 
-// A day with very many rows holds nobody up: so many go with a tick, so many with each commit after it.
-TEST(PipelineStory, RowsThatAreOverGoInSlices) {
+// A day with very many rows delays nothing: a limited number expires with a tick, and with each commit after it.
+TEST(PipelineStory, ExpiredRowsAreDeletedInSlices) {
   constexpr std::uint64_t kBlocks = 2500;
   constexpr std::uint64_t kHosts = 700;
   Story story;
@@ -1198,7 +1199,7 @@ TEST(PipelineStory, RowsThatAreOverGoInSlices) {
   error.facts.outcome = credit::Outcome::kTimeout;
   for (std::uint64_t host = 100; host < 100 + kHosts; ++host) {
     error.facts.host = HostId(host);
-    for (int i = 0; i < 32; ++i) story.Say(error);  // one run
+    for (int i = 0; i < 32; ++i) story.Send(error);  // one run of results
   }
   LockstepWorld world(1);
   world.Add(story.events());
@@ -1226,7 +1227,7 @@ TEST(PipelineStory, RowsThatAreOverGoInSlices) {
   EXPECT_GT(blocks(), kBlocks - 1500);
   EXPECT_LT(runs(), kHosts - 450);
   EXPECT_GT(runs(), 0u);
-  // What comes meanwhile brings the rest to its end.
+  // Later records bring the rest to an end.
   for (int i = 0; i < 60; ++i) {
     world.Add("no envelope");
     world.Finish();
@@ -1235,7 +1236,7 @@ TEST(PipelineStory, RowsThatAreOverGoInSlices) {
   EXPECT_EQ(runs(), 0u);
 }
 
-TEST(PipelineStory, OtherContentsUnderAnIdThatWasThereAreRefused) {
+TEST(PipelineStory, OtherContentsUnderAKnownIdAreRefused) {
   Story story;
   const auto same_id = [&story](wire::EventBody body) {
     const wire::Event before = *wire::ParseEvent(story.events().back());
@@ -1245,21 +1246,21 @@ TEST(PipelineStory, OtherContentsUnderAnIdThatWasThereAreRefused) {
     EXPECT_EQ(played.outcome.refusals, (Refusals{{"DUPLICATE_WITH_OTHER_CONTENTS", 1}}))
         << wire::EventKindName(before.kind());
   };
-  story.Say(wire::HostMember{.host = HostId(1), .user = UserId(1)});
+  story.Send(wire::HostMember{.host = HostId(1), .user = UserId(1)});
   same_id(wire::HostMember{.host = HostId(1), .user = UserId(2)});
-  story.Say(wire::UserMember{.user = UserId(1), .team = TeamId(11)});
+  story.Send(wire::UserMember{.user = UserId(1), .team = TeamId(11)});
   same_id(wire::UserMember{.user = UserId(1), .team = TeamId(12)});
-  story.Say(wire::TeamMember{.team = TeamId(11), .name = "a"});
+  story.Send(wire::TeamMember{.team = TeamId(11), .name = "a"});
   same_id(wire::TeamMember{.team = TeamId(11), .name = "b"});
-  story.Say(wire::SettingsChange{.max_granted_credit = 5});
+  story.Send(wire::SettingsChange{.max_granted_credit = 5});
   same_id(wire::SettingsChange{.max_granted_credit = 6});
-  story.Say(wire::AppVersionChange{.row = {.id = 9, .app = AppId(1), .plan_class = {}}});
+  story.Send(wire::AppVersionChange{.row = {.id = 9, .app = AppId(1), .plan_class = {}}});
   same_id(wire::AppVersionChange{.row = {.id = 9, .app = AppId(1), .plan_class = "mt"}});
-  story.Say(wire::OpeningTotal{.kind = wire::AccountKind::kHost, .account = 1, .total = 100});
+  story.Send(wire::OpeningTotal{.kind = wire::AccountKind::kHost, .account = 1, .total = 100});
   same_id(wire::OpeningTotal{.kind = wire::AccountKind::kHost, .account = 1, .total = 101});
-  story.Say(wire::OpeningTotal{.kind = wire::AccountKind::kUser, .account = 1, .total = 100});
+  story.Send(wire::OpeningTotal{.kind = wire::AccountKind::kUser, .account = 1, .total = 100});
   same_id(wire::OpeningTotal{.kind = wire::AccountKind::kUser, .account = 1, .total = 101});
-  story.Say(wire::OpeningTotal{.kind = wire::AccountKind::kTeam, .account = 11, .total = 100});
+  story.Send(wire::OpeningTotal{.kind = wire::AccountKind::kTeam, .account = 11, .total = 100});
   same_id(wire::OpeningTotal{.kind = wire::AccountKind::kTeam, .account = 11, .total = 101});
   story.Completed(500, 1, 50);
   wire::Completion other = std::get<wire::Completion>(wire::ParseEvent(story.events().back())->body);
@@ -1267,7 +1268,7 @@ TEST(PipelineStory, OtherContentsUnderAnIdThatWasThereAreRefused) {
   same_id(other);
 }
 
-// ---- What is refused leaves no trace -------------------------------------------------------------------
+// ---- Refused events leave no trace ---------------------------------------------------------------------
 
 wire::EventHead Head(std::uint64_t id) { return {.id = id, .project = ProjectId(1), .time = 1.7e9 + 100}; }
 
@@ -1338,13 +1339,13 @@ std::vector<Bad> BadEvents() {
   return all;
 }
 
-TEST(Pipeline, WhatIsRefusedLeavesNoTraceInAnyState) {
+TEST(Pipeline, ARefusedEventLeavesNoTraceInAnyState) {
   GenerateOptions options = Eventful(5);
   options.results = 300;
   options.bad_lines = 0;
   options.conflicts = 0;
   Events events = Generate(options);
-  // App 2 gets a policy anew, so that there is a version to go back from.
+  // App 2 gets another policy version, so that there is a version to revert.
   events.insert(events.begin() + 60,
                 wire::EncodeEvent(
                     {.head = Head(2),
@@ -1371,9 +1372,9 @@ TEST(Pipeline, WhatIsRefusedLeavesNoTraceInAnyState) {
   }
 }
 
-// ---- The judge is judged -------------------------------------------------------------------------------
+// ---- Canaries ------------------------------------------------------------------------------------------
 
-// A pipeline that is wrong by one micro-credit, one grant, one account or one reason must be found out.
+// A pipeline with one wrong micro-credit, grant, account or reason must be detected.
 TEST(Oracle, FindsEveryKindOfDifference) {
   GenerateOptions options = Eventful(9);
   options.results = 200;
@@ -1400,7 +1401,7 @@ TEST(Oracle, FindsEveryKindOfDifference) {
   EXPECT_TRUE(differs([&](Outcome& o) { o.refusals["UNDECODABLE"] += 1; }));
 }
 
-TEST(Oracle, FindsALedgerOfCreditNewThatDoesNotFollowFromItself) {
+TEST(Oracle, FindsAnInconsistentCreditNewLedger) {
   GenerateOptions options = Eventful(9);
   options.policies = {"creditnew"};
   options.apps = 1;
@@ -1414,7 +1415,7 @@ TEST(Oracle, FindsALedgerOfCreditNewThatDoesNotFollowFromItself) {
     return wire::DecodeGrantHead(record, &head) && head.kind == wire::GrantKind::kFinal;
   });
   ASSERT_NE(victim, less.end());
-  less.erase(victim);  // a sample that somebody saw is gone
+  less.erase(victim);  // a sample that another claim has used is missing
   EXPECT_NE(CheckCreditNewLedger(less, &checked), "");
 }
 

@@ -1,5 +1,5 @@
-// `cobblestone adopt` as a user starts it: once, again, killed in between, changed, with statistics rows, through the running
-// program; and what every total is from then on.
+// `cobblestone adopt` as a user starts it: once, repeated, killed in between, with a changed file, with statistics
+// rows, through the running program; and every total from then on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ class ProgramAdopt : public ::testing::Test {
   void Write(const std::string& file, const std::string& text) {
     std::ofstream(dir_ / file, std::ios::binary | std::ios::trunc) << text;
   }
-  // As many users, a host for each, and a team for each ten.
+  // A project of `users` users, with a host for each user and a team for every ten.
   void WriteProject(const std::string& file, int users) {
     std::ostringstream text;
     const auto figures = [&](int id, double factor) {
@@ -117,7 +117,7 @@ TEST_F(ProgramAdopt, AProjectIsAdoptedOnceHoweverOftenItIsSent) {
     EXPECT_EQ(again["pipeline"]["hosts"]["figures"], again["read"]["hosts"]["figures"]);
   }
   EXPECT_THAT(Adopt(kGolden, {"--project", "7"}).out, HasSubstr("no new events"));
-  // Under another name all events come once more, and are repeats.
+  // Under another source name all events are sent again, and are repeats.
   const json renamed = AdoptJson(kGolden, {"--project", "7", "--source", "other"});
   EXPECT_EQ(renamed["taken_in"], renamed["events"]);
   EXPECT_EQ(renamed["refused"], 0);
@@ -129,7 +129,7 @@ TEST_F(ProgramAdopt, AProjectIsAdoptedOnceHoweverOftenItIsSent) {
   EXPECT_EQ(user["rac"], 3731.1897882306853);
 }
 
-TEST_F(ProgramAdopt, KilledAnywhereItIsFinishedByTheNext) {
+TEST_F(ProgramAdopt, AnInterruptedAdoptionIsFinishedByTheNext) {
   WriteProject("project.json", 4000);
   const json expected = AdoptJson("project.json", {"--dry-run"})["read"];
   int killed = 0;
@@ -148,10 +148,10 @@ TEST_F(ProgramAdopt, KilledAnywhereItIsFinishedByTheNext) {
     EXPECT_EQ(done["read"], expected);
     ExpectCleanAudit(4000 + 400 + 4000);
   }
-  EXPECT_GE(killed, 5) << "else it was not in the middle";
+  EXPECT_GE(killed, 5) << "too few kills in the middle of the adoption";
 }
 
-TEST_F(ProgramAdopt, AChangedFileIsToldAndNothingHappens) {
+TEST_F(ProgramAdopt, AChangedFileIsReportedAndNothingHappens) {
   WriteProject("project.json", 50);
   ASSERT_EQ(Adopt("project.json").code, 0);
   const json before = AdoptJson("project.json");
@@ -165,7 +165,8 @@ TEST_F(ProgramAdopt, AChangedFileIsToldAndNothingHappens) {
   }
   WriteProject("project.json", 50);
   EXPECT_EQ(AdoptJson("project.json")["pipeline"], before["pipeline"]);
-  // Under another name it is the same adoption told otherwise: all is refused, and who has a balance keeps it.
+  // Under another name and time it is another description of the same adoption: everything is refused, and balances
+  // stay.
   const json later = AdoptJson("project.json", {"--time", "1700000000", "--source", "later"});
   EXPECT_EQ(later["refused"], later["events"]);
   EXPECT_EQ(later["pipeline"], before["pipeline"]);
@@ -179,7 +180,7 @@ TEST_F(ProgramAdopt, ADryRunSendsNothing) {
   EXPECT_FALSE(std::filesystem::exists(dir_ / "data"));
 }
 
-TEST_F(ProgramAdopt, FromThenOnATotalIsTheOpeningAndWhatIsGranted) {
+TEST_F(ProgramAdopt, ATotalIsTheOpeningPlusLaterGrants) {
   ASSERT_EQ(Adopt(kGolden).code, 0);
   ASSERT_EQ(Run({"generate", "events.jsonl", "--results", "400", "--hosts", "20", "--seed", "3", "--policy",
                  "runtime"})
@@ -205,12 +206,12 @@ TEST_F(ProgramAdopt, FromThenOnATotalIsTheOpeningAndWhatIsGranted) {
     }
   }
   EXPECT_GT(grown, 3);
-  EXPECT_TRUE(AdoptJson(kGolden)["difference"].empty()) << "openings stay what they were";
+  EXPECT_TRUE(AdoptJson(kGolden)["difference"].empty()) << "openings are unchanged";
   const Finished shown = Run({"account", "user", "1", "--data", "data"});
   EXPECT_THAT(shown.out, HasSubstr("opening balance"));
 }
 
-TEST_F(ProgramAdopt, StatisticsRowsGoWithItAndUnknownVersionsAreRefused) {
+TEST_F(ProgramAdopt, StatisticsRowsAreAdoptedAndUnknownVersionsRefused) {
   Write(
       "catalogue.jsonl",
       R"({"id":1,"project":1,"time":1700000000,"app":{"app":1,"name":"a","policy":"boinc"}})"
@@ -238,7 +239,7 @@ TEST_F(ProgramAdopt, StatisticsRowsGoWithItAndUnknownVersionsAreRefused) {
   EXPECT_THAT(scales.dump(), HasSubstr("1.25"));
 }
 
-TEST_F(ProgramAdopt, ThroughTheRunningProgramItIsTheSame) {
+TEST_F(ProgramAdopt, WorksTheSameThroughTheRunningProgram) {
   Write("run.yaml", "data_directory: data\npartitions: 3\n");
   Background program(dir_.path(), {"run", "--config", "run.yaml"});
   ASSERT_TRUE(program.WaitFor("running")) << program.err();
@@ -251,7 +252,7 @@ TEST_F(ProgramAdopt, ThroughTheRunningProgramItIsTheSame) {
   EXPECT_EQ(AdoptJson(kGolden)["pipeline"], done["pipeline"]);
 }
 
-TEST_F(ProgramAdopt, WhatIsWrongWithTheFileIsToldByItsPlaceAndNothingIsTakenIn) {
+TEST_F(ProgramAdopt, AnErrorInTheFileIsLocatedAndNothingIsIngested) {
   WriteProject("good.json", 3);
   std::ifstream in(dir_ / "good.json");
   const std::string good{std::istreambuf_iterator<char>(in), {}};

@@ -1,4 +1,4 @@
-// The built program takes credit back and prices it anew: what it shows, what it writes, and what becomes of saying it twice.
+// Reversals and repricings with the built program: its output, its records, and the effect of repeated commands.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ class Correcting : public ::testing::Test {
     EXPECT_EQ(audit["corrections"], corrections);
   }
 
-  // What an operator says by hand of one row of a plan, `more` micro-credits beyond it.
+  // A hand-written correction from one row of a plan, `more` micro-credits beyond it.
   void Forge(int id, const json& row, std::int64_t more, std::uint32_t version) {
     const json forged = {{"id", std::to_string(id)},
                          {"project", 1},
@@ -68,7 +68,7 @@ class Correcting : public ::testing::Test {
     Run({"ingest", file, "--data", "data"});
   }
 
-  // Of the climate project.
+  // The climate project's next policy version.
   void SayNextVersion() {
     // A quarter more for each step.
     std::ofstream(dir_ / "next.jsonl")
@@ -98,7 +98,7 @@ class ProgramCorrect : public Correcting {
   }
 };
 
-TEST_F(ProgramCorrect, WhatWasWronglyReversedIsReinstatedOnce) {
+TEST_F(ProgramCorrect, AWronglyReversedResultIsReinstatedOnce) {
   const std::string had = Total("host", 1);
   const std::string of_user = Total("user", 1);
   ASSERT_NE(had, "0.000000");
@@ -109,7 +109,7 @@ TEST_F(ProgramCorrect, WhatWasWronglyReversedIsReinstatedOnce) {
   const Finished shown = Correct({"reinstate", "--host", "1"});
   EXPECT_THAT(shown.out, HasSubstr("corrections: reinstated"));
   EXPECT_THAT(shown.out, HasSubstr("nothing was written"));
-  EXPECT_THAT(shown.out, HasSubstr(" " + had + " ")) << "what the host gets back";
+  EXPECT_THAT(shown.out, HasSubstr(" " + had + " ")) << "the amount that the host gets back";
   EXPECT_EQ(Total("host", 1), "0.000000");
 
   const json plan = Ask({"reinstate", "--host", "1", "--reason", "the validator was wrong", "--yes"});
@@ -130,7 +130,7 @@ TEST_F(ProgramCorrect, WhatWasWronglyReversedIsReinstatedOnce) {
   EXPECT_EQ(corrections[1]["after"], corrections[0]["before"]);
 }
 
-TEST_F(ProgramCorrect, WhatWasWronglyJudgedInvalidIsReinstatedOnce) {
+TEST_F(ProgramCorrect, AWronglyInvalidResultIsReinstatedOnce) {
   std::ofstream(dir_ / "invalid.jsonl")
       << R"({"id":1000001,"project":1,"time":1700000000,"completion":{"result":900001,"host":1,"workunit":900001,"app":1,)"
       << R"("app_version":1,"outcome":"OUTCOME_SUCCESS","sent_time":1699990000,"received_time":1700000000,)"
@@ -165,7 +165,7 @@ TEST_F(ProgramCorrect, WhatWasWronglyJudgedInvalidIsReinstatedOnce) {
   ExpectSound(2);
 }
 
-// Twenty jobs of a year, of a project that the sender's messages pay (README).
+// Twenty jobs of a year, in a project that pays trickles (README).
 class ProgramCorrectYear : public Correcting {
  protected:
   void SetUp() override {
@@ -180,7 +180,7 @@ class ProgramCorrectYear : public Correcting {
 };
 
 // The same jobs in the middle of the year.
-TEST_F(Correcting, OfJobsThatStillRunWhatTheyWerePaidIsTakenBack) {
+TEST_F(Correcting, PaymentsOfRunningJobsAreReversed) {
   const std::string make =
       "python3 '" COBBLESTONE_SOURCE_DIR "/examples/climate/project.py' '" + (dir_ / "year") + "'";
   ASSERT_EQ(std::system(make.c_str()), 0);
@@ -216,8 +216,9 @@ TEST_F(Correcting, OfJobsThatStillRunWhatTheyWerePaidIsTakenBack) {
   ExpectSound(2);
 }
 
-// A quarter more for each step from the middle of the year on: in the end each has what it would have had from the start.
-TEST_F(Correcting, OfJobsThatStillRunThePriceIsThatOfTheVersion) {
+// A quarter more for each step from the middle of the year on: in the end each job has the credit of a run with that
+// price from the start.
+TEST_F(Correcting, RunningJobsAreRepricedByTheVersion) {
   const std::string make =
       "python3 '" COBBLESTONE_SOURCE_DIR "/examples/climate/project.py' '" + (dir_ / "year") + "'";
   ASSERT_EQ(std::system(make.c_str()), 0);
@@ -256,8 +257,8 @@ TEST_F(Correcting, OfJobsThatStillRunThePriceIsThatOfTheVersion) {
   ExpectSound(40);
 }
 
-TEST_F(ProgramCorrectYear, WhatTricklesPaidIsPricedAnewOnceAndBack) {
-  // Of job 7 and 11 trickles alone were paid, the others' grants were worth more than they.
+TEST_F(ProgramCorrectYear, TricklePaymentsAreRepricedOnceAndBack) {
+  // Jobs 7 and 11 were paid by trickles only; the other jobs' grants were worth more than their trickles.
   const std::map<std::uint64_t, std::string> had = {
       {1, "160000.000000"}, {7, "64800.000000"}, {11, Total("user", 11)}};
   const Finished shown = Correct({"reprice", "--policy-version", "2", "--app-version", "1"});
@@ -286,7 +287,7 @@ TEST_F(ProgramCorrectYear, WhatTricklesPaidIsPricedAnewOnceAndBack) {
   ExpectSound(40);
 }
 
-TEST_F(ProgramCorrectYear, TheAuditFindsARepricingThatItsVersionDoesNotGive) {
+TEST_F(ProgramCorrectYear, TheAuditFindsAPriceThatIsNotTheVersions) {
   const json plan =
       Ask({"reprice", "--policy-version", "2", "--app-version", "1", "--reason", "a quarter more"});
   Forge(4711, plan["corrections"][0], 0, 2);
@@ -297,14 +298,14 @@ TEST_F(ProgramCorrectYear, TheAuditFindsARepricingThatItsVersionDoesNotGive) {
               HasSubstr("result 7 of project 1: correction 4712 gives 81000000001 micro-credits by "
                         "version 2, but that version gives 81000000000"));
   EXPECT_EQ(Ask({"audit"})["problem_count"], 1);
-  // The next look sets it right.
+  // The next repricing corrects it.
   Correct(By("2"));
   EXPECT_EQ(Total("user", 7), "81000.000000");
   EXPECT_EQ(Ask({"audit"})["problem_count"], 1);
 }
 
-// Of replicas and late results the price is made of what others' records tell.
-TEST_F(ProgramCorrect, TheAuditPricesEachGrantAnewAsItWasPriced) {
+// The price of replicas and late results depends on other results' records.
+TEST_F(ProgramCorrect, TheAuditReproducesThePriceOfEachGrant) {
   Run({"ingest", "next.jsonl", "--data", "data"});
   Forge(4711,
         Ask({"reprice", "--policy-version", "2", "--host", "1", "--reason",
@@ -319,7 +320,7 @@ TEST_F(ProgramCorrect, TheAuditPricesEachGrantAnewAsItWasPriced) {
   EXPECT_THAT(audit["problems"][0].get<std::string>(), HasSubstr("correction 4711 gives"));
 }
 
-TEST_F(ProgramCorrect, ShowsFirstThenTakesBackOnceAndExplains) {
+TEST_F(ProgramCorrect, ShowsAPlanThenReversesOnceAndExplains) {
   const std::string before = Total("host", 7);
   const Finished shown = Correct({"reverse", "--host", "7"});
   EXPECT_THAT(shown.out, HasSubstr("-" + before));
@@ -342,7 +343,7 @@ TEST_F(ProgramCorrect, ShowsFirstThenTakesBackOnceAndExplains) {
   EXPECT_EQ(explained["credit"], "0.000000");
 }
 
-TEST_F(ProgramCorrect, GoesThroughTheProgramThatRunsAndOverItsDeath) {
+TEST_F(ProgramCorrect, WorksThroughARunningProgramAndItsDeath) {
   Run({"ingest", "next.jsonl", "--data", "data"});
   const json plan = Ask({"reprice", "--policy-version", "2", "--host", "8", "--reason", "forged results"});
   const auto corrections = plan["corrections"].size();
@@ -353,7 +354,7 @@ TEST_F(ProgramCorrect, GoesThroughTheProgramThatRunsAndOverItsDeath) {
     Background reprice(dir_.path(), {"reprice", "--policy-version", "2", "--host", "8", "--yes", "--reason",
                                      "forged results", "--data", "data"});
     EXPECT_EQ(program.Wait(), 128 + SIGKILL) << program.err();
-    EXPECT_NE(reprice.Wait(), 0);  // its events are durable, and nobody told it so
+    EXPECT_NE(reprice.Wait(), 0);  // its events are durable, but it got no answer
   }
   Background program(dir_.path(), {"run", "--data", "data"});
   ASSERT_TRUE(program.WaitFor("running")) << program.err();
@@ -372,8 +373,9 @@ TEST_F(ProgramCorrect, GoesThroughTheProgramThatRunsAndOverItsDeath) {
   EXPECT_NEAR(after, before / 2, static_cast<double>(corrections));
 }
 
-// What the ledger holds of a result, only those who read it know: ACCOUNTS believes them, and the audit does not.
-TEST_F(ProgramCorrect, TheAuditFindsACorrectionThatRestsOnWhatNeverWas) {
+// Only readers of the ledger know its records of a result: ACCOUNTS believes a correction's basis, the audit checks
+// it.
+TEST_F(ProgramCorrect, TheAuditFindsACorrectionWithAWrongBasis) {
   const json plan = Ask({"reverse", "--host", "7", "--reason", "forged results"});
   const json& row = plan["corrections"][0];
   const json forged = {{"id", "4711"},
@@ -393,13 +395,13 @@ TEST_F(ProgramCorrect, TheAuditFindsACorrectionThatRestsOnWhatNeverWas) {
   Run({"ingest", "forged.jsonl", "--data", "data"});
   const Finished audit = Run({"audit", "--data", "data"}, 1);
   EXPECT_THAT(audit.out, HasSubstr("correction 4711 is based on"));
-  // The next look finds what it has left.
+  // The next plan finds the remaining credit.
   const Finished stale = Correct({"reverse", "--host", "7", "--yes"});
   EXPECT_THAT(stale.out, HasSubstr("events sent and processed"));
   EXPECT_EQ(Total("host", 7), "0.000000");
 }
 
-TEST_F(ProgramCorrect, WhatCannotBeDoneIsSaid) {
+TEST_F(ProgramCorrect, ImpossibleRequestsAreExplained) {
   EXPECT_THAT(Correct({"reverse"}, 2).err, HasSubstr("one of --result, --host, --workunit, --app-version"));
   EXPECT_THAT(Correct({"reverse", "--host", "7", "--workunit", "3"}, 2).err, HasSubstr("set exactly one of"));
   EXPECT_THAT(Correct({"reverse", "--host", "4711"}, 3).err, HasSubstr("the ledger has no matching credit"));

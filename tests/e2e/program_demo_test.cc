@@ -1,4 +1,4 @@
-// `demo` compares with BOINC's numbers, and can tell when they differ.
+// `demo` compares the grants with BOINC's numbers, and detects differences.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using testing::RunProgram;
 constexpr const char* kHistory = COBBLESTONE_SOURCE_DIR "/tests/golden/data/s03_cpu_gpu.in.jsonl.gz";
 constexpr const char* kExact = COBBLESTONE_SOURCE_DIR "/tests/golden/data/s03_cpu_gpu.exact.jsonl.gz";
 
-TEST(ProgramDemo, EveryGrantOfAHistoryHasTheBitsOfBoincs) {
+TEST(ProgramDemo, EveryGrantOfAHistoryHasTheBitsOfBoinc) {
   testing::TempDir dir;
   const Finished demo = RunProgram(dir.path(), {"demo", "--input", kHistory, "--results", "2000"});
   EXPECT_EQ(demo.code, 0) << demo.out << demo.err;
@@ -33,7 +33,7 @@ TEST(ProgramDemo, EveryGrantOfAHistoryHasTheBitsOfBoincs) {
   EXPECT_THAT(demo.out, HasSubstr("no problems"));
 }
 
-// One bit of one grant: the comparison must find it.
+// One bit of one grant differs: the comparison must detect it.
 TEST(ProgramDemo, OneBitOfDifferenceIsFound) {
   testing::TempDir dir;
   auto file = boinc::LineFile::Open(kExact);
@@ -64,8 +64,8 @@ TEST(ProgramDemo, OneBitOfDifferenceIsFound) {
   EXPECT_THAT(demo.out, HasSubstr("1 different"));
 }
 
-// What a person at a terminal gets at the end: a page at an address that is printed, and traffic that flows.
-TEST(ProgramDemo, ItLeavesItsPageOpenWithTrafficUntilItIsTold) {
+// At the end a user at a terminal gets a page at the printed address, with continuing traffic.
+TEST(ProgramDemo, KeepsItsPageWithTrafficUntilStopped) {
   testing::TempDir dir;
   testing::UseProgram("/bin/sh");
   testing::Background demo(dir.path(),

@@ -1,5 +1,5 @@
-// `cobblestone export` as a user starts it: BOINC's own variants through the command line, publication, incremental exports,
-// reading back, deaths, and what is said where something is wrong.
+// `cobblestone export` as a user starts it: BOINC's own variants on the command line, publication, incremental
+// exports, reading back, deaths, and error messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -44,7 +44,7 @@ std::string Read(const std::string& path) {
   return text;
 }
 
-// The first command of README's section, in a folder where the tree's config is; its data directory is `data`.
+// The first command of README's export section, run in a folder with the tree's config; its data directory is `data`.
 std::vector<std::string> ReadmesExport() {
   std::ifstream readme(COBBLESTONE_SOURCE_DIR "/README.md");
   const std::string begin = "    ./dev cobblestone export ";
@@ -78,7 +78,7 @@ class ProgramExport : public ::testing::Test {
   testing::TempDir dir_;
 };
 
-TEST_F(ProgramExport, ReadmesCommandRunsAsItIsPrinted) {
+TEST_F(ProgramExport, ReadmesCommandRunsAsPrinted) {
   fs::create_directory_symlink(COBBLESTONE_SOURCE_DIR "/config", dir_ / "config");
   ASSERT_EQ(
       RunProgram(dir_.path(), {"generate", "events.pb", "--results", "300", "--hosts", "20", "--quiet"}).code,
@@ -94,8 +94,8 @@ TEST_F(ProgramExport, ReadmesCommandRunsAsItIsPrinted) {
   EXPECT_EQ(Run({"--read", "stats"}).code, 0);
 }
 
-// No event has a profile; one is told in parts.
-TEST_F(ProgramExport, MembersToldInPlainEventsAreShownAsAdoptedOnesAre) {
+// No event has a profile; one user is sent in parts.
+TEST_F(ProgramExport, MembersFromPlainEventsAreShownLikeAdoptedOnes) {
   fs::create_directory_symlink(COBBLESTONE_SOURCE_DIR "/config", dir_ / "config");
   std::ofstream(dir_ / "members.jsonl")
       << R"({"id":1,"project":1,"time":1700000000,"app":{"app":1,"policy":"assigned"}}
@@ -152,8 +152,8 @@ TEST_F(ProgramExport, VariantsWithADefinedOrderAreEqual) {
   }
 }
 
-// The adopted project, from a program that runs and from a directory on which nothing does.
-TEST_F(ProgramExport, OfAPipelineItWritesWhatItWritesOfTheFileThatWasAdopted) {
+// The adopted project, from a running program and from a directory without one.
+TEST_F(ProgramExport, AnAdoptedPipelineExportsTheSameAsItsFile) {
   std::ofstream(dir_ / "run.yaml") << "data_directory: data\npartitions: 3\nstate: {flush_interval: 20 ms}\n";
   const json about = json::parse(Read(Golden("MANIFEST.json")))["variants"]["d2_consent_sort_id"];
   const std::vector<std::string> export_it = {"--config",
@@ -174,14 +174,14 @@ TEST_F(ProgramExport, OfAPipelineItWritesWhatItWritesOfTheFileThatWasAdopted) {
       if (Read(dir_ / ("stats/" + name)) != Read(Golden("d2_consent_sort_id/" + name))) return name;
     return std::string();
   };
-  EXPECT_EQ(Run(export_it).code, 3) << "there is nothing yet";
+  EXPECT_EQ(Run(export_it).code, 3) << "nothing to export yet";
   {
     testing::Background running(dir_.path(), {"run", "--config", "run.yaml"});
     ASSERT_TRUE(running.WaitFor("running")) << running.err();
     const Finished adopted =
         RunProgram(dir_.path(), {"adopt", Golden("entities.json"), "--project", "7", "--config", "run.yaml"});
     ASSERT_EQ(adopted.code, 0) << adopted.out << adopted.err;
-    // What is exported is some moments old.
+    // The exported state is some moments old.
     std::string differs = "never exported";
     for (const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
          !differs.empty() && std::chrono::steady_clock::now() < until;) {
@@ -190,7 +190,7 @@ TEST_F(ProgramExport, OfAPipelineItWritesWhatItWritesOfTheFileThatWasAdopted) {
       differs = equal();
     }
     EXPECT_EQ(differs, "");
-    EXPECT_FALSE(fs::exists(dir_ / "data/export-state")) << "the copies are gone";
+    EXPECT_FALSE(fs::exists(dir_ / "data/export-state")) << "the copies are deleted";
     running.Signal(SIGTERM);
     EXPECT_EQ(running.Wait(), 0) << running.err();
   }
@@ -204,7 +204,7 @@ json ManifestOf(const std::string& directory) {
   return json::parse(Read(directory + "/manifest.json"), nullptr, false);
 }
 
-// One account of the state on disk has a micro-credit more, with all checksums in order.
+// Gives one account of the state on disk an additional micro-credit, with valid checksums.
 void GiveAMicroCredit(const std::string& state, std::uint64_t user) {
   auto opened =
       store::OpenRocksdbStore({.path = state, .memory = std::make_shared<store::StoreMemory>(1 << 20)});
@@ -213,7 +213,7 @@ void GiveAMicroCredit(const std::string& state, std::uint64_t user) {
   stream::EncodeKey(accounts::kUsersTable.id, {.project = 7, .id = user, .sub = 0}, key);
   const std::string_view row(key, sizeof key);
   std::string bytes;
-  if ((*opened)->Get(row, &bytes).code() == StatusCode::kNotFound) return;  // another partition's
+  if ((*opened)->Get(row, &bytes).code() == StatusCode::kNotFound) return;  // in another partition
   accounts::UserState account;
   ASSERT_TRUE(stream::DecodeRow(accounts::kUsersTable, bytes, account).ok());
   account.account.total_micro += 1;
@@ -224,7 +224,7 @@ void GiveAMicroCredit(const std::string& state, std::uint64_t user) {
   ASSERT_TRUE((*opened)->Apply({{.key = row, .value = bytes}}, *meta).ok());
 }
 
-TEST_F(ProgramExport, ControlTotalsAreThoseOfTheLedgerAndOneMicroCreditTooManyIsNotPublished) {
+TEST_F(ProgramExport, ControlTotalsMatchTheLedgerAndAnErrorIsNotPublished) {
   std::ofstream(dir_ / "run.yaml") << "data_directory: data\npartitions: 3\nstate: {flush_interval: 20 ms}\n";
   const auto program = [&](const std::vector<std::string>& words) {
     const Finished done = RunProgram(dir_.path(), words);
@@ -266,7 +266,7 @@ TEST_F(ProgramExport, ControlTotalsAreThoseOfTheLedgerAndOneMicroCreditTooManyIs
   const json before = ManifestOf(dir_ / "stats");
   agree(before["ledger"]);
   EXPECT_EQ(before["ledger"]["users"]["granted"], "0.000000");
-  EXPECT_GT(before["ledger"]["users"]["withheld"]["accounts"], 10) << "they have not agreed";
+  EXPECT_GT(before["ledger"]["users"]["withheld"]["accounts"], 10) << "users without consent";
   EXPECT_EQ(before["ledger"]["users"]["exported"]["accounts"], 29);
 
   traffic("events.pb", "2000");
@@ -281,7 +281,7 @@ TEST_F(ProgramExport, ControlTotalsAreThoseOfTheLedgerAndOneMicroCreditTooManyIs
   EXPECT_EQ(std::to_string(micro(after["ledger"]["teams"]["granted"])),
             audit["posted_micro"].get<std::string>());
 
-  // What was kept of the ledger is damaged: it is read again.
+  // The stored sums of the ledger are damaged, so the ledger is read again.
   std::ofstream(dir_ / "data/ledger-sums") << "not what was written";
   EXPECT_EQ(Run(export_it).code, 0);
   const std::string published = Read(dir_ / "stats/manifest.json");
@@ -297,12 +297,12 @@ TEST_F(ProgramExport, ControlTotalsAreThoseOfTheLedgerAndOneMicroCreditTooManyIs
   EXPECT_EQ(Names(), names);
 }
 
-TEST_F(ProgramExport, ByAScheduleItExportsAgainAndAgainUntilItIsToldToStop) {
+TEST_F(ProgramExport, ExportsByAScheduleUntilStopped) {
   EXPECT_EQ(Export("a_default", {"--out", "stats", "--schedule", "25:00"}).code, 2);
   EXPECT_EQ(Export("a_default", {"--out", "stats", "--schedule", "1s", "--now", "5"}).code, 2);
   const Finished at_once = Run(
       {"--entities", Golden("entities.json"), "--spec", "none.xml", "--out", "stats", "--schedule", "00:00"});
-  EXPECT_EQ(at_once.code, 3) << "what can never work is told before the night comes";
+  EXPECT_EQ(at_once.code, 3) << "a permanent error is reported at once, not at the scheduled time";
   testing::Background daily(dir_.path(),
                             {"export", "--entities", Golden("entities.json"), "--spec",
                              Golden("a_default/db_dump.xml"), "--out", "stats", "--schedule", "1s"});
@@ -317,7 +317,7 @@ TEST_F(ProgramExport, ByAScheduleItExportsAgainAndAgainUntilItIsToldToStop) {
   EXPECT_EQ(daily.Wait(), 0) << daily.err();
 }
 
-TEST_F(ProgramExport, SaysWhatItWroteAndWhatIsOdd) {
+TEST_F(ProgramExport, ReportsItsFilesAndWarnings) {
   const Finished done = Export("a_default", {"--out", "stats", "--now", "1795204139"});
   ASSERT_EQ(done.code, 0) << done.err;
   EXPECT_THAT(done.out, HasSubstr("user.gz"));
@@ -331,7 +331,7 @@ TEST_F(ProgramExport, SaysWhatItWroteAndWhatIsOdd) {
   EXPECT_EQ(manifest["files"].size(), Names("stats").size() - 1);
 }
 
-TEST_F(ProgramExport, WithoutOutTheSpecSaysWhereTo) {
+TEST_F(ProgramExport, WithoutOutTheSpecNamesTheDirectory) {
   fs::create_directories(dir_ / "bin");
   fs::create_directories(dir_ / "html");
   const Finished done = RunProgram(dir_ / "bin", {"export", "--entities", Golden("entities.json"), "--spec",
@@ -364,7 +364,7 @@ TEST_F(ProgramExport, IncrementalExportsReadBackToTheSame) {
 
 TEST_F(ProgramExport, ADeathInPublicationLeavesAWholeExport) {
   ASSERT_EQ(Export("a_default", {"--out", "stats", "--now", "1"}).code, 0);
-  // The third passes X3 once where it tidies up behind the second.
+  // The third export reaches X3 once before, when it cleans up after the second.
   for (const auto& [failpoint, time] : std::map<std::string, int>{{"X1:1", 1}, {"X2:1", 2}, {"X3:2", 3}}) {
     testing::Background dying(
         dir_.path(),
@@ -380,7 +380,7 @@ TEST_F(ProgramExport, ADeathInPublicationLeavesAWholeExport) {
   EXPECT_FALSE(Names("stats").contains(".unfinished"));
 }
 
-TEST_F(ProgramExport, WhatIsWrongIsNamedAndNothingIsPublished) {
+TEST_F(ProgramExport, AnErrorIsNamedAndNothingIsPublished) {
   std::ofstream(dir_ / "bad.xml") << "<boinc_db_dump_spec>\n<enumeration>\n<table>usr</table>";
   std::ofstream(dir_ / "bad.json") << "{\"users\": [\n{\"id\": 1},\n{\"id\": 1";
   const std::string spec = Golden("a_default/db_dump.xml");

@@ -1,4 +1,4 @@
-// The built program takes files in: twice, grown, changed, bad, refused; and answers, in words and as JSON.
+// The built program ingests files: repeated, grown, changed, bad, refused; and answers in words and as JSON.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ class ProgramIngest : public ::testing::Test {
     arguments.insert(arguments.end(), {"--json", "--data", "data"});
     return AskProgram(dir_.path(), arguments);
   }
-  // Without bad input; the policy's numbers do not depend on what overtakes what.
+  // Without bad input; the policy's amounts do not depend on the order of processing.
   void Generate(const std::string& file, int results = 400) {
     const Finished made = Run({"generate", file, "--results", std::to_string(results), "--hosts", "20",
                                "--seed", "3", "--policy", "runtime", "--out-of-order", "0.05"});
@@ -50,8 +50,8 @@ class ProgramIngest : public ::testing::Test {
   testing::TempDir dir_;
 };
 
-// The events that README shows, and what it asks of them.
-TEST_F(ProgramIngest, AProjectInFiveMinutesIsAsReadmeHasIt) {
+// The events that README shows, with its questions.
+TEST_F(ProgramIngest, AProjectInFiveMinutesMatchesReadme) {
   std::ifstream readme(COBBLESTONE_SOURCE_DIR "/README.md");
   std::string events;
   bool here = false;
@@ -60,8 +60,8 @@ TEST_F(ProgramIngest, AProjectInFiveMinutesIsAsReadmeHasIt) {
     if (here && line.starts_with("    {")) events += line.substr(4) + "\n";
   }
   Write("events.jsonl", events);
-  const Finished taken = Run({"ingest", "events.jsonl", "--data", "data"});
-  EXPECT_EQ(taken.code, 0) << taken.out << taken.err;
+  const Finished ingested = Run({"ingest", "events.jsonl", "--data", "data"});
+  EXPECT_EQ(ingested.code, 0) << ingested.out << ingested.err;
   EXPECT_EQ(Ask({"account", "user", "42"})["total"], "33.333333");
   EXPECT_THAT(Run({"explain", "1", "--data", "data"}).out, HasSubstr("user 42 (Ada)"));
   EXPECT_EQ(Run({"audit", "--data", "data"}).code, 0);
@@ -102,7 +102,7 @@ TEST_F(ProgramIngest, AGrownFileAddsItsEnd) {
 
   ASSERT_EQ(Run({"ingest", "all.jsonl", "--data", "other"}).code, 0);
   EXPECT_EQ(AskProgram(dir_.path(), {"tasks", "--json", "--data", "other"})["grants"], Grants())
-      << "in two pieces as in one";
+      << "the same as in one piece";
 }
 
 TEST_F(ProgramIngest, AChangedFileIsRefusedAndNothingHappens) {
@@ -131,8 +131,8 @@ TEST_F(ProgramIngest, FromStandardInputASourceNeedsAName) {
   EXPECT_THAT(again.out, HasSubstr("no new lines"));
 }
 
-TEST_F(ProgramIngest, WhatIsRefusedIsToldByLine) {
-  // Line 3 is no JSON; line 5 names an app that nobody knows.
+TEST_F(ProgramIngest, RefusedEventsAreReportedByLine) {
+  // Line 3 is not JSON; line 5 names an unknown app.
   Write("events.jsonl",
         R"({"id":1,"project":1,"time":1700000000,"app":{"app":1,"name":"a","policy":"runtime"}})"
         "\n"
@@ -144,10 +144,10 @@ TEST_F(ProgramIngest, WhatIsRefusedIsToldByLine) {
         R"("app_version":1,"outcome":"OUTCOME_SUCCESS","elapsed_time":10,"cpu_time":10,"peak_flops":1e9,)"
         R"("sent_time":1700000000,"received_time":1700000090}})"
         "\n");
-  const Finished taken = Run({"ingest", "events.jsonl", "--data", "data"});
-  EXPECT_EQ(taken.code, 1) << taken.out << taken.err;
-  EXPECT_THAT(taken.out, HasSubstr("line 3: "));
-  EXPECT_THAT(taken.out, HasSubstr("line 5: UNKNOWN_APP"));
+  const Finished ingested = Run({"ingest", "events.jsonl", "--data", "data"});
+  EXPECT_EQ(ingested.code, 1) << ingested.out << ingested.err;
+  EXPECT_THAT(ingested.out, HasSubstr("line 3: "));
+  EXPECT_THAT(ingested.out, HasSubstr("line 5: UNKNOWN_APP"));
 
   const json refused = Ask({"refused", "list"});
   EXPECT_EQ(refused["all"], 2);
@@ -191,7 +191,7 @@ TEST_F(ProgramIngest, EveryQuestionIsAnsweredInWordsAndAsJson) {
               HasSubstr(explained["grants"][0]["credit"].get<std::string>() + " Cobblestones"));
 }
 
-TEST_F(ProgramIngest, WhatIsNotThereIsNotFound) {
+TEST_F(ProgramIngest, MissingDataIsNotFound) {
   Generate("events.jsonl", 10);
   ASSERT_EQ(Run({"ingest", "events.jsonl", "--data", "data"}).code, 0);
   for (const std::vector<std::string>& question :
@@ -209,10 +209,10 @@ TEST_F(ProgramIngest, WhatIsNotThereIsNotFound) {
   }
   EXPECT_EQ(Run({"ingest", "nothing.jsonl", "--data", "data"}).code, 3);
   EXPECT_EQ(Run({"explain", "1", "--data", "nowhere"}).code, 3);
-  EXPECT_FALSE(std::filesystem::exists(dir_ / "nowhere")) << "a question makes no directory";
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "nowhere")) << "a question creates no directory";
 }
 
-TEST_F(ProgramIngest, WhatMustBeSaidOtherwiseIsAUsageError) {
+TEST_F(ProgramIngest, BadArgumentsAreUsageErrors) {
   EXPECT_EQ(Run({}).code, 2);
   const Finished misspelt = Run({"exlpain", "1"});
   EXPECT_EQ(misspelt.code, 2);

@@ -1,5 +1,5 @@
-// A real Prometheus scrapes a running pipeline: what it gets is exact, and holds every metric that the dashboard and the
-// alerts of deploy/monitoring name. A metric that is renamed in one place alone fails here.
+// A real Prometheus scrapes a running pipeline. The metrics are exact and include every metric that the dashboard and
+// the alerts of deploy/monitoring use. Renaming a metric in only one place fails here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,14 +48,14 @@ class ProgramMetrics : public ::testing::Test {
     return AskProgram(dir_.path(), arguments);
   }
   void Ingest(const std::string& file) {
-    const Finished taken = Run({"ingest", file, "--config", "site.yaml"});
-    ASSERT_LE(taken.code, 1) << taken.err;  // 1: lines were refused
+    const Finished ingested = Run({"ingest", file, "--config", "site.yaml"});
+    ASSERT_LE(ingested.code, 1) << ingested.err;  // 1: lines were refused
   }
 
   testing::TempDir dir_;
 };
 
-TEST_F(ProgramMetrics, WhatPrometheusGetsIsExactAndHoldsAllThatIsNamed) {
+TEST_F(ProgramMetrics, MetricsAreExactAndIncludeAllThatAreUsed) {
   Background run(dir_.path(), {"run", "--config", "site.yaml"});
   ASSERT_TRUE(run.WaitFor("\"running\"")) << run.err();
   const std::string address = MetricsAddressIn(run.err());
@@ -74,7 +74,7 @@ TEST_F(ProgramMetrics, WhatPrometheusGetsIsExactAndHoldsAllThatIsNamed) {
                    std::stod(audit.at("granted_micro").get<std::string>()) / 1e6);
   EXPECT_EQ(prometheus.Value("sum(cobblestone_refused_total)"), tasks.at("refused"));
   EXPECT_EQ(prometheus.Value("cobblestone_refused_total{project=\"0\",reason=\"undecodable\"}"), 1)
-      << "a line that is no event never reached a stage";
+      << "a line that is not an event never reached a stage";
   EXPECT_GE(prometheus.Value("sum(cobblestone_claims_total)"), audit.at("grants"));
   EXPECT_EQ(prometheus.Value("sum(cobblestone_task_lag_records)"), 0);
   EXPECT_EQ(prometheus.Value("cobblestone_ledger_unposted_records"), 0);
@@ -88,7 +88,7 @@ TEST_F(ProgramMetrics, WhatPrometheusGetsIsExactAndHoldsAllThatIsNamed) {
   EXPECT_EQ(prometheus.Value("cobblestone_scale_epoch"), scales.at("epoch"));
   EXPECT_DOUBLE_EQ(prometheus.Value("cobblestone_app_min_avg_pfc"), scales.at("apps")[0].at("min_avg_pfc"));
 
-  // A checkpoint is due after a second, and comes with a state write: something must come in.
+  // A checkpoint is due after a second, and comes with a state write, which needs new input.
   for (int line = 0; line < 200 && prometheus.Query("cobblestone_task_checkpoint_timestamp_seconds").empty();
        ++line) {
     std::ofstream(dir_ / "more.jsonl", std::ios::app)
@@ -102,12 +102,12 @@ TEST_F(ProgramMetrics, WhatPrometheusGetsIsExactAndHoldsAllThatIsNamed) {
   for (const std::string& name : testing::NamedMetrics()) {
     if (name.starts_with("cobblestone_kafka_")) continue;  // kafka_metrics_test
     EXPECT_TRUE(scraped.contains(name) || scraped.contains(name + "_bucket"))
-        << name << " is named in deploy/monitoring, and nobody tells it";
+        << name << " is used in deploy/monitoring, but not exported";
   }
   for (const std::string& expression : testing::DashboardExpressions()) {
     EXPECT_FALSE(prometheus.Query(expression).is_null()) << expression;
   }
-  EXPECT_EQ(testing::WhatPromtoolSays(dir_.path(), Fetch(address, "/metrics")), "");
+  EXPECT_EQ(testing::PromtoolComplaints(dir_.path(), Fetch(address, "/metrics")), "");
   EXPECT_GE(prometheus.Alerts().size(), 20u);
   EXPECT_TRUE(prometheus.Query("ALERTS{severity=\"critical\"}").empty())
       << prometheus.Query("ALERTS{severity=\"critical\"}").dump(1);
@@ -116,12 +116,12 @@ TEST_F(ProgramMetrics, WhatPrometheusGetsIsExactAndHoldsAllThatIsNamed) {
   run.Signal(SIGTERM);
   EXPECT_EQ(run.Wait(), 0) << run.err();
   EXPECT_TRUE(prometheus.Await("up == 0"));
-  EXPECT_TRUE(prometheus.Await("ALERTS{alertname=\"CobblestoneDown\"}")) << "it is pending at least";
+  EXPECT_TRUE(prometheus.Await("ALERTS{alertname=\"CobblestoneDown\"}")) << "at least pending";
 }
 
 TEST_F(ProgramMetrics, TheLastAuditAndTheScalesAreKnownAfterARestart) {
   ASSERT_EQ(Run({"ingest", "events.pb", "--config", "site.yaml"}).code, 0);
-  ASSERT_EQ(Run({"audit", "--config", "site.yaml"}).code, 0) << "with nobody running";
+  ASSERT_EQ(Run({"audit", "--config", "site.yaml"}).code, 0) << "without a running program";
   const json scales = Ask({"scales"});
   Background run(dir_.path(), {"run", "--config", "site.yaml"});
   ASSERT_TRUE(run.WaitFor("\"running\"")) << run.err();
@@ -132,7 +132,7 @@ TEST_F(ProgramMetrics, TheLastAuditAndTheScalesAreKnownAfterARestart) {
               HasSubstr("\ncobblestone_scale_epoch{project=\"1\"} " + scales.at("epoch").dump() + "\n"));
 }
 
-// Each line is one object with a time, a level and a sentence, from the first to the last, whatever happens.
+// Each line is one object with a time, a level and a sentence, from the first to the last, in every situation.
 TEST_F(ProgramMetrics, EveryLineOfTheLogIsJson) {
   const auto check = [](const std::string& log, std::size_t least) {
     std::istringstream lines(log);

@@ -20,7 +20,8 @@
 namespace cobblestone::testing {
 namespace {
 
-// Of a test with a program that neither ends nor says what it should: less than ctest's, so that one reads what it did say.
+// For a program that neither ends nor prints the expected text: shorter than ctest's limit, so that its output is
+// still printed.
 constexpr std::chrono::seconds kPatience{200};
 
 std::atomic<const char*> used_program{COBBLESTONE_PROGRAM};
@@ -67,8 +68,8 @@ int CodeOf(pid_t id) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// False at the end.
-// What the program hangs up on, a pipe or a connection of a test's own client, is an error there and not the test's end.
+// False at the end of the output.
+// If the program closes a pipe or a connection, the test's client gets an error; SIGPIPE must not end the test.
 const auto kNotEndedByAPipe = std::signal(SIGPIPE, SIG_IGN);
 
 bool ReadSome(int fd, std::string* to) {
@@ -150,7 +151,7 @@ void Background::Signal(int number) const {
   if (id_ >= 0) ::kill(id_, number);
 }
 
-// False: it says nothing any more.
+// False: there is no more output.
 bool Background::ReadMore(std::chrono::steady_clock::time_point deadline) {
   pollfd wait = {pipe_, POLLIN, 0};
   const auto left =
@@ -176,7 +177,7 @@ bool Background::Runs() {
   pollfd wait = {pipe_, POLLIN, 0};
   while (::poll(&wait, 1, 0) > 0 && ReadSome(pipe_, &err_)) {
   }
-  siginfo_t info{};  // it stays to be waited for
+  siginfo_t info{};  // the process stays to be waited for
   return id_ >= 0 && ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
          info.si_pid == 0;
 }

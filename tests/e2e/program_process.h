@@ -1,4 +1,4 @@
-// The built program as a user starts it: with arguments, in a directory, its output caught.
+// The built program as a user starts it: with arguments, in a directory, with its output captured.
 #pragma once
 
 #include <sys/types.h>
@@ -11,27 +11,27 @@
 
 namespace cobblestone::testing {
 
-// All that are started from here on are this program. Null, and before: the built one.
+// Programs started from now on are the one at `path`. Null, and by default: the built one.
 void UseProgram(const char* path);
 
 struct Finished {
-  int code = -1;  // exit code; 128 and the signal where one ended it
+  int code = -1;  // exit code; 128 plus the signal that ended it
   std::string out;
   std::string err;
 };
 
-// Runs to the end. `directory` is where it is started; `input` is its standard input.
+// Runs the program to its end in `directory`, with `input` as standard input.
 Finished RunProgram(const std::string& directory, const std::vector<std::string>& arguments,
                     const std::string& input = "");
 
-// As above, and its standard output is one JSON value; a discarded one where it is not.
+// As above, for a standard output of one JSON value; discarded if it is not JSON.
 nlohmann::json AskProgram(const std::string& directory, const std::vector<std::string>& arguments);
 
-// In the background. The destructor kills it.
+// A program in the background. The destructor kills it.
 class Background {
  public:
-  // `failpoint`: "E3:17", where the program is to kill itself (common/base/failpoint.h); empty: nowhere. `environment`:
-  // more variables, names and values. `input`: the file that is its standard input.
+  // `failpoint`: "E3:17", where the program kills itself (common/base/failpoint.h); empty: none. `environment`:
+  // additional variables, names and values. `input`: the file used as standard input.
   Background(const std::string& directory, const std::vector<std::string>& arguments,
              const std::string& failpoint = "",
              const std::vector<std::pair<std::string, std::string>>& environment = {},
@@ -41,12 +41,12 @@ class Background {
   Background& operator=(const Background&) = delete;
 
   void Signal(int number) const;
-  // Waits for its end; its exit code as in Finished. One that does not come to its end for minutes is aborted.
+  // Waits for the end and returns the exit code as in Finished. A program that does not end for minutes is aborted.
   int Wait();
-  // Whether it still runs; reads what it says meanwhile.
+  // Whether the program still runs; also reads its output so far.
   bool Runs();
-  // Blocks until its standard error has such a text, or it has ended: then false. One that says
-  // nothing of it for minutes is aborted.
+  // Waits until its standard error contains `text`. False: it ended before. A program that does not print it for
+  // minutes is aborted.
   bool WaitFor(const std::string& text);
   [[nodiscard]] const std::string& err() const { return err_; }
 

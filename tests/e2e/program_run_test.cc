@@ -1,5 +1,5 @@
-// `run` holds a data directory: others reach it by its socket, kill -9 loses nothing, SIGTERM ends it
-// cleanly.
+// `run` holds a data directory: other commands reach it through its socket, kill -9 loses nothing, and SIGTERM ends
+// it cleanly.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,9 +30,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::RunProgram;
 
-constexpr int kUsers = 13;  // two for three of 20 hosts
+constexpr int kUsers = 13;  // two users for three of the 20 hosts
 
-// What a server sends until it hangs up.
+// Everything that a server sends until it closes the connection.
 std::string Exchange(const std::string& path, const std::string& request) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -52,7 +52,7 @@ std::string Exchange(const std::string& path, const std::string& request) {
 class ProgramRun : public ::testing::Test {
  protected:
   Finished Run(const std::vector<std::string>& arguments) { return RunProgram(dir_.path(), arguments); }
-  // Numbers of this policy do not depend on what overtakes what.
+  // The amounts of this policy do not depend on the order of processing.
   void Generate(const std::string& file, int results) {
     const Finished made = Run({"generate", file, "--results", std::to_string(results), "--hosts", "20",
                                "--seed", "5", "--policy", "runtime", "--quiet"});
@@ -82,22 +82,23 @@ TEST_F(ProgramRun, IngestAndQuestionsGoThroughTheSocket) {
   EXPECT_TRUE(S_ISSOCK(socket.st_mode));
   EXPECT_EQ(socket.st_mode & 0777, 0600u);
 
-  const Finished taken = Run({"ingest", "events.pb", "--data", "data"});
-  ASSERT_EQ(taken.code, 0) << taken.out << taken.err;
+  const Finished ingested = Run({"ingest", "events.pb", "--data", "data"});
+  ASSERT_EQ(ingested.code, 0) << ingested.out << ingested.err;
   const json through_socket = Totals("data");
   EXPECT_EQ(Run({"audit", "--data", "data"}).code, 0);
-  EXPECT_EQ(Run({"explain", "987654321", "--data", "data"}).code, 3) << "errors keep their kind on the way";
+  EXPECT_EQ(Run({"explain", "987654321", "--data", "data"}).code, 3)
+      << "errors keep their kind through the socket";
   run.Signal(SIGTERM);
   EXPECT_EQ(run.Wait(), 0) << run.err();
   EXPECT_THAT(run.err(), HasSubstr("stopped"));
   EXPECT_FALSE(std::filesystem::exists(Socket()));
 
   ASSERT_EQ(Run({"ingest", "events.pb", "--data", "alone"}).code, 0);
-  EXPECT_EQ(Totals("alone"), through_socket) << "with a running program as without";
-  EXPECT_EQ(Totals("data"), through_socket) << "after the stop as before";
+  EXPECT_EQ(Totals("alone"), through_socket) << "the same with and without a running program";
+  EXPECT_EQ(Totals("data"), through_socket) << "the same after the stop";
 }
 
-TEST_F(ProgramRun, AnswersGoAsTheyAreWhateverTheClientAccepts) {
+TEST_F(ProgramRun, AnswersAreNotCompressedWhateverTheClientAccepts) {
   Background run(dir_.path(), {"run", "--data", "data"});
   ASSERT_TRUE(run.WaitFor("running")) << run.err();
   for (const char* path : {"/tasks", "/refused?limit=0", "/idle", "/nothing"}) {
@@ -112,24 +113,24 @@ TEST_F(ProgramRun, AnswersGoAsTheyAreWhateverTheClientAccepts) {
 }
 
 TEST_F(ProgramRun, KillNineLosesNothingAndDoublesNothing) {
-  Generate("events.pb", 60000);  // eight blocks or more, each with a synced write of its own
+  Generate("events.pb", 60000);  // eight blocks or more, each with its own synced write
   ASSERT_EQ(Run({"ingest", "events.pb", "--data", "reference"}).code, 0);
   const json expected = Totals("reference");
 
-  // Before a write is synced, after it: the ingest at work learns that the program is gone, and is told
-  // what to do.
+  // Killed before a write is synced and after it: the running ingest learns that the program has ended, and the error
+  // says what to do.
   for (const char* failpoint : {"E3:3", "E4:3"}) {
     Background run(dir_.path(), {"run", "--data", "data"}, failpoint);
     ASSERT_TRUE(run.WaitFor("running")) << run.err();
     const Finished cut = Run({"ingest", "events.pb", "--data", "data"});
     EXPECT_EQ(run.Wait(), 128 + SIGKILL) << failpoint;
-    // It may have been taken in whole before the write that is killed.
+    // The ingest may have finished before the write with the failpoint.
     EXPECT_TRUE(cut.code == 0 || cut.code == 4) << cut.code << ": " << cut.err;
     if (cut.code == 4) {
       EXPECT_THAT(cut.err, HasSubstr("start the pipeline and run the command again"));
     }
   }
-  // From outside, wherever that meets it.
+  // Killed from outside, at any point.
   {
     Background run(dir_.path(), {"run", "--data", "data"});
     ASSERT_TRUE(run.WaitFor("running")) << run.err();
@@ -140,7 +141,7 @@ TEST_F(ProgramRun, KillNineLosesNothingAndDoublesNothing) {
     const int code = ingest.Wait();
     EXPECT_TRUE(code == 0 || code == 4) << code << ": " << ingest.err();
   }
-  EXPECT_TRUE(std::filesystem::exists(Socket())) << "the dead process's socket is still there";
+  EXPECT_TRUE(std::filesystem::exists(Socket())) << "the socket of the dead process still exists";
   Background run(dir_.path(), {"run", "--data", "data"});
   ASSERT_TRUE(run.WaitFor("running")) << run.err();
   EXPECT_EQ(Run({"ingest", "events.pb", "--data", "data"}).code, 0);
@@ -148,33 +149,34 @@ TEST_F(ProgramRun, KillNineLosesNothingAndDoublesNothing) {
   EXPECT_EQ(Run({"audit", "--data", "data"}).code, 0);
 }
 
-TEST_F(ProgramRun, ASecondOneOnTheSameDirectoryIsTurnedAway) {
+TEST_F(ProgramRun, ASecondProgramOnTheSameDirectoryIsRefused) {
   Background run(dir_.path(), {"run", "--data", "data"});
   ASSERT_TRUE(run.WaitFor("running")) << run.err();
   const Finished second = Run({"run", "--data", "data"});
   EXPECT_EQ(second.code, 4);
   EXPECT_THAT(second.err, HasSubstr("in use: process"));
   EXPECT_EQ(Run({"tasks", "--data", "data"}).code, 0)
-      << "the first one goes on, and its socket is still there";
+      << "the first program continues, and its socket still exists";
 }
 
-// Its partitions and its socket are not the defaults; who names the directory alone finds both.
-TEST_F(ProgramRun, ADirectoryKnowsWithWhatItWasMade) {
+// Its partitions and its socket are not the defaults; a command with only the directory finds both.
+TEST_F(ProgramRun, ADirectoryRemembersItsSettings) {
   std::ofstream(dir_ / "own.yaml") << "data_directory: data\npartitions: 3\nlisten:\n  socket: own.sock\n";
   Background run(dir_.path(), {"run", "--config", "own.yaml"});
   ASSERT_TRUE(run.WaitFor("running")) << run.err();
   const json tasks = AskProgram(dir_.path(), {"tasks", "--json", "--data", "data"});
   ASSERT_TRUE(tasks.contains("tasks"));
-  EXPECT_EQ(tasks["tasks"].size(), 4u) << "and the coordinator";
+  EXPECT_EQ(tasks["tasks"].size(), 4u) << "four with the coordinator";
   run.Signal(SIGTERM);
   EXPECT_EQ(run.Wait(), 0);
-  EXPECT_EQ(Run({"tasks", "--data", "data"}).code, 0) << "nobody runs: it opens the directory itself";
+  EXPECT_EQ(Run({"tasks", "--data", "data"}).code, 0)
+      << "no program runs, so the command opens the directory itself";
   std::ofstream(dir_ / "other.yaml") << "data_directory: data\npartitions: 4\n";
   EXPECT_EQ(Run({"tasks", "--config", "other.yaml"}).code, 2);
 }
 
-// A copy that is served takes nothing that was meant for the original.
-TEST_F(ProgramRun, ACopyOfADirectoryIsADirectoryOfItsOwn) {
+// A copy that is served ignores requests for the original.
+TEST_F(ProgramRun, ACopyOfADirectoryIsIndependent) {
   Generate("events.pb", 100);
   {
     Background first(dir_.path(), {"run", "--data", "data"});
@@ -187,12 +189,12 @@ TEST_F(ProgramRun, ACopyOfADirectoryIsADirectoryOfItsOwn) {
   ASSERT_TRUE(copy.WaitFor("socket=")) << copy.err();
   ASSERT_EQ(Run({"ingest", "events.pb", "--data", "data"}).code, 0);
   EXPECT_EQ(Run({"account", "user", "1", "--data", "data"}).code, 0);
-  EXPECT_EQ(Run({"account", "user", "1", "--data", "copy"}).code, 3) << "it has no such user";
+  EXPECT_EQ(Run({"account", "user", "1", "--data", "copy"}).code, 3) << "the copy has no such user";
   copy.Signal(SIGTERM);
   EXPECT_EQ(copy.Wait(), 0);
 }
 
-TEST_F(ProgramRun, ProjectsAreCalledByTheirNamesAndAnUnknownOneIsAnError) {
+TEST_F(ProgramRun, ProjectsHaveNamesAndAnUnknownOneIsAnError) {
   std::ofstream(dir_ / "named.yaml") << "data_directory: data\nprojects:\n  - {id: 1, name: \"Ein: stein\"}\n"
                                      << "  - {id: 7, name: LHC}\n";
   Generate("events.pb", 100);
@@ -209,20 +211,20 @@ TEST_F(ProgramRun, ProjectsAreCalledByTheirNamesAndAnUnknownOneIsAnError) {
     EXPECT_THAT(unknown.err, HasSubstr("there is no project 2; known projects: 1 (Ein: stein), 7 (LHC)"));
     const Finished nothing_yet = Run({"scales", "--project", "7", "--data", "data"});
     EXPECT_EQ(nothing_yet.code, 3);
-    EXPECT_THAT(nothing_yet.err, HasSubstr("there is no project 7\n")) << "known, without a catalogue";
+    EXPECT_THAT(nothing_yet.err, HasSubstr("there is no project 7\n")) << "known, but without a catalogue";
   };
   ask();
   run.Signal(SIGTERM);
   EXPECT_EQ(run.Wait(), 0);
   ask();  // the directory remembers the names
-  // Listed or not, a project that is in the data is known.
+  // A project in the data is known, listed or not.
   std::ofstream(dir_ / "other.yaml") << "data_directory: data\nprojects:\n  - {id: 7, name: LHC}\n";
   EXPECT_EQ(Run({"account", "user", "1", "--config", "other.yaml"}).code, 0);
   EXPECT_THAT(Run({"scales", "--project", "2", "--config", "other.yaml"}).err,
               HasSubstr("known projects: 1, 7 (LHC)"));
 }
 
-TEST_F(ProgramRun, ADirectoryThatIsHeldAndDoesNotAnswerIsBusy) {
+TEST_F(ProgramRun, AHeldDirectoryThatDoesNotAnswerIsBusy) {
   std::ofstream(dir_ / "own.yaml") << "data_directory: data\nlisten:\n  socket: own.sock\n";
   std::ofstream(dir_ / "other.yaml") << "data_directory: data\n";
   Background run(dir_.path(), {"run", "--config", "own.yaml"});
@@ -233,8 +235,8 @@ TEST_F(ProgramRun, ADirectoryThatIsHeldAndDoesNotAnswerIsBusy) {
   EXPECT_THAT(asked.err, HasSubstr("uses another listen.socket; try again later"));
 }
 
-// Who asks meanwhile waits until it has gone.
-TEST_F(ProgramRun, ADirectoryThatIsHeldForAMomentIsWaitedFor) {
+// A question meanwhile waits until the directory is free.
+TEST_F(ProgramRun, ABrieflyHeldDirectoryIsWaitedFor) {
   std::ofstream(dir_ / "own.yaml") << "data_directory: data\nlisten:\n  socket: own.sock\n";
   std::ofstream(dir_ / "other.yaml") << "data_directory: data\n";
   Background run(dir_.path(), {"run", "--config", "own.yaml"});
@@ -246,11 +248,11 @@ TEST_F(ProgramRun, ADirectoryThatIsHeldForAMomentIsWaitedFor) {
   EXPECT_EQ(asks.Wait(), 0) << asks.err();
 }
 
-// README's first commands: `run` in the background and `ingest` at once, which may have the new directory first.
+// README's first commands: `run` in the background and `ingest` at once, which may open the new directory first.
 TEST_F(ProgramRun, AnIngestThatHasTheDirectoryIsWaitedFor) {
   ASSERT_EQ(::mkfifo((dir_ / "events.jsonl").c_str(), 0600), 0);
   Background ingest(dir_.path(), {"ingest", "events.jsonl", "--data", "data"});
-  // Opened by `ingest`, too, which looks at what kind of file it is; and not handed on to `run`.
+  // `ingest` opens the pipe as well, to find out the kind of file; it is not inherited by `run`.
   const int events = ::open((dir_ / "events.jsonl").c_str(), O_WRONLY | O_CLOEXEC);
   const std::string event = R"({"id":"1","project":1,"time":1700000000,"user":{"user":"42","name":"Ada"}})"
                             "\n";
@@ -263,7 +265,7 @@ TEST_F(ProgramRun, AnIngestThatHasTheDirectoryIsWaitedFor) {
   ::close(events);
   EXPECT_EQ(ingest.Wait(), 0) << ingest.err();
   ASSERT_TRUE(run.WaitFor("running")) << run.err();
-  // One that serves is not waited for.
+  // A program that serves is not waited for.
   const Finished second = Run({"run", "--data", "data"});
   EXPECT_EQ(second.code, 4) << second.err;
   EXPECT_THAT(second.err, Not(HasSubstr("waiting")));
@@ -271,7 +273,7 @@ TEST_F(ProgramRun, AnIngestThatHasTheDirectoryIsWaitedFor) {
   EXPECT_EQ(run.Wait(), 0) << run.err();
 }
 
-TEST_F(ProgramRun, LogsAreJsonWhereThatIsAskedFor) {
+TEST_F(ProgramRun, LogsAreJsonWhereConfigured) {
   std::ofstream(dir_ / "json.yaml") << "data_directory: \"data\\\"1\"\nlog:\n  format: json\n";
   Background run(dir_.path(), {"run", "--config", "json.yaml"});
   ASSERT_TRUE(run.WaitFor("running")) << run.err();

@@ -1,5 +1,5 @@
-// Trickle messages as BOINC's scheduler stores them, taken in by the built program: what docs/guides/long-jobs.md says of a year-long job, and
-// what becomes of messages that cannot be used.
+// Trickle messages as BOINC's scheduler stores them, ingested by the built program: the example of a year-long job in
+// docs/guides/long-jobs.md, and messages that cannot be used.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,14 +78,14 @@ class ProgramTrickle : public ::testing::Test {
     std::string text = kProject;
     for (int result = 1; result <= jobs; ++result) text += Dispatch(result);
     Write("project.jsonl", text);
-    const Finished taken = Run({"ingest", "project.jsonl", "--data", "data"});
-    ASSERT_EQ(taken.code, 0) << taken.out << taken.err;
+    const Finished ingested = Run({"ingest", "project.jsonl", "--data", "data"});
+    ASSERT_EQ(ingested.code, 0) << ingested.out << ingested.err;
   }
 
   testing::TempDir dir_;
 };
 
-TEST_F(ProgramTrickle, EachSendersMessagesArePaidAsItsVarietyIsExplained) {
+TEST_F(ProgramTrickle, MessagesArePaidByTheDocumentedVarieties) {
   Project(4);
   Write("messages.xml",
         "<?xml version=\"1.0\"?>\n" +
@@ -106,9 +106,9 @@ TEST_F(ProgramTrickle, EachSendersMessagesArePaidAsItsVarietyIsExplained) {
       "formats.yaml",
       "varieties:\n  orig: {}\n  general: {app: 1}\n  cpu_time:\n    elements: {cpu_time: elapsed_time}\n"
       "  llr_progress:\n    elements: {progress: fraction_done, runtime: elapsed_time}\nignore: [status]\n");
-  const Finished taken = Ingest("messages.xml", {"--trickle-format", "formats.yaml"});
-  EXPECT_EQ(taken.code, 0) << taken.out << taken.err;
-  EXPECT_THAT(taken.out, HasSubstr("4 events ingested"));
+  const Finished ingested = Ingest("messages.xml", {"--trickle-format", "formats.yaml"});
+  EXPECT_EQ(ingested.code, 0) << ingested.out << ingested.err;
+  EXPECT_THAT(ingested.out, HasSubstr("4 events ingested"));
   EXPECT_EQ(Ask({"explain", "1"})["credit"], "40.000000") << "400 steps";
   EXPECT_EQ(Ask({"explain", "2"})["credit"], "25.000000") << "250 steps";
   EXPECT_EQ(Ask({"explain", "3"})["credit"], "100.000000") << "half a day at 1 GFLOPS";
@@ -117,48 +117,47 @@ TEST_F(ProgramTrickle, EachSendersMessagesArePaidAsItsVarietyIsExplained) {
   EXPECT_EQ(Total(), "167.500000");
   const Finished shipped = Ingest("messages.xml", {"--trickle-format", kConfig, "--source", "shipped"});
   EXPECT_THAT(shipped.out, HasSubstr("message 2: " + kConfig + " does not define variety 'general'"));
-  EXPECT_EQ(Total(), "167.500000") << "told again from another source: repeats";
+  EXPECT_EQ(Total(), "167.500000") << "sent again from another source: repeats";
   EXPECT_EQ(Run({"audit", "--data", "data"}).code, 0);
 }
 
-TEST_F(ProgramTrickle, ABrokenMessageIsToldByLineAndStopsNoOther) {
+TEST_F(ProgramTrickle, ABrokenMessageIsReportedByLineAndStopsNoOther) {
   Project(1);
   Write("messages.xml",
         Message(1, "orig", From(1, "<ts>100</ts>")) + Message(2, "orig", From(1, "<ts>200")) +
             Message(3, "orig", "<ts>300</ts>") + Message(4, "orig", From(1, "<run_time>5</run_time>")) +
             Message(5, "weather", From(1, "<ts>500</ts>")) + Message(6, "orig", From(1, "<ts>600</ts>")));
-  const Finished taken = Ingest("messages.xml");
-  EXPECT_EQ(taken.code, 1);
+  const Finished ingested = Ingest("messages.xml");
+  EXPECT_EQ(ingested.code, 1);
   EXPECT_THAT(
-      taken.out,
+      ingested.out,
       AllOf(HasSubstr("line 6: messages.xml, line 6, message 2, line 4: not well-formed XML"),
             HasSubstr("message 3: the message has no result"),
-            HasSubstr(
-                "message 4: the message has <run_time>, but for variety 'orig' nobody has said"),
+            HasSubstr("message 4: the message has <run_time>, but for variety 'orig' nobody has said"),
             HasSubstr("line 19: ")))
-      << "the app has no rule for the fifth, which its stage says";
+      << "the app has no rule for the fifth message, so the stage refuses it";
   EXPECT_EQ(Total(), "60.000000");
   const json refused = Ask({"refused", "list"});
   EXPECT_EQ(refused["all"], 4) << refused.dump(1);
 }
 
-TEST_F(ProgramTrickle, ARowThatCannotBeToldApartEndsTheReadingBehindWhatWasGood) {
+TEST_F(ProgramTrickle, AnUnreadableRowEndsTheReadingAfterTheGoodRows) {
   Project(1);
   Write("messages.xml", Message(1, "orig", From(1, "<ts>100</ts>")) + "<ts>200</ts>\n");
   const Finished cut = Ingest("messages.xml");
   EXPECT_EQ(cut.code, 2);
   EXPECT_THAT(cut.err,
               HasSubstr("messages.xml, line 6: a message must start with a line like <msg_from_host"));
-  EXPECT_EQ(Total(), "10.000000") << "what lay before the bad row is taken in, and paid";
+  EXPECT_EQ(Total(), "10.000000") << "rows before the bad one are ingested and paid";
   Write("messages.xml",
         Message(1, "orig", From(1, "<ts>100</ts>")) + Message(2, "orig", From(1, "<ts>200</ts>")));
   const Finished whole = Ingest("messages.xml", {"--json"});
-  ASSERT_EQ(whole.code, 0) << "put right, it goes on";
-  EXPECT_EQ(json::parse(whole.out)["events"], 1) << "what lay before the bad row had been taken in";
+  ASSERT_EQ(whole.code, 0) << "the corrected file continues";
+  EXPECT_EQ(json::parse(whole.out)["events"], 1) << "rows before the bad one were already ingested";
   EXPECT_EQ(Total(), "20.000000");
 }
 
-TEST_F(ProgramTrickle, ATableThatIsWrittenOutAgainHasOnlyItsNewRowsNew) {
+TEST_F(ProgramTrickle, OnlyNewRowsOfARewrittenTableAreIngested) {
   Project(1);
   const auto row = [](int id, int handled, int steps) {
     return std::to_string(id) + "\t1701000000\t5\torig\t" + std::to_string(handled) +
@@ -171,11 +170,11 @@ TEST_F(ProgramTrickle, ATableThatIsWrittenOutAgainHasOnlyItsNewRowsNew) {
   const Finished grown = Ingest("rows.tsv", {"--json"});
   ASSERT_EQ(grown.code, 0) << grown.out << grown.err;
   EXPECT_EQ(json::parse(grown.out)["events"], 1)
-      << "BOINC's `handled` has changed, which is nothing of the message";
+      << "only BOINC's `handled` has changed, which is not part of the message";
   EXPECT_EQ(Total(), "30.000000");
   Write("rows.tsv", head + row(1, 1, 900));
   const Finished changed = Ingest("rows.tsv");
-  EXPECT_EQ(changed.code, 0) << "it is shorter, so nothing of it is new";
+  EXPECT_EQ(changed.code, 0) << "the file is shorter, so nothing of it is new";
   EXPECT_EQ(Total(), "30.000000");
 }
 
@@ -200,7 +199,7 @@ TEST_F(ProgramTrickle, AFolderIsReadInTheOrderOfItsNamesWhileTheProgramRuns) {
   EXPECT_EQ(run.Wait(), 0);
 }
 
-TEST_F(ProgramTrickle, ADumpThatIsWrittenOutAgainHasOnlyItsNewRowsNew) {
+TEST_F(ProgramTrickle, OnlyNewRowsOfARewrittenDumpAreIngested) {
   Project(1);
   const auto row = [](int id, int handled, int steps) {
     return "(" + std::to_string(id) + ",1701000000,5,'orig'," + std::to_string(handled) +
@@ -211,13 +210,13 @@ TEST_F(ProgramTrickle, ADumpThatIsWrittenOutAgainHasOnlyItsNewRowsNew) {
   Write("dump.sql", before + row(1, 0, 100) + ";\n");
   ASSERT_EQ(Ingest("dump.sql").code, 0);
   EXPECT_EQ(Total(), "10.000000");
-  // In the line that was there, and packed.
+  // In the existing line, and compressed.
   Write("dump.sql", before + row(1, 1, 100) + "," + row(2, 0, 300) + "," + row(3, 0, 2000) + ";\n");
   ASSERT_EQ(std::system(("gzip '" + (dir_ / "dump.sql") + "'").c_str()), 0);
   const Finished grown = Ingest("dump.sql.gz", {"--source", "dump.sql", "--json"});
   ASSERT_EQ(grown.code, 0) << grown.out << grown.err;
   EXPECT_EQ(json::parse(grown.out)["events"], 2);
-  EXPECT_EQ(Total(), "100.000000") << "1,000 steps at the most";
+  EXPECT_EQ(Total(), "100.000000") << "at most 1,000 steps";
   Write("cut.sql", before + row(4, 0, 100));
   const Finished cut = Ingest("cut.sql");
   EXPECT_EQ(cut.code, 2);
@@ -227,22 +226,22 @@ TEST_F(ProgramTrickle, ADumpThatIsWrittenOutAgainHasOnlyItsNewRowsNew) {
               HasSubstr("other.sql: no table msg_from_host in this dump, but result"));
 }
 
-TEST_F(ProgramTrickle, BodiesThatStandAloneBelongToWhomTheirNamesSay) {
+TEST_F(ProgramTrickle, BodyFilesBelongToTheHostsInTheirNames) {
   Project(1);
   std::filesystem::create_directory(dir_ / "bodies");
   Write("bodies/5_1701000002.xml", From(1, "<ts>200</ts>"));
   Write("bodies/5_1701000001.xml", From(1, "<ts>100</ts>"));
-  const std::vector<std::string> said = {"--variety", "orig", "--file-name", "{host}_{received}.xml"};
-  const Finished first = Ingest("bodies", said);
+  const std::vector<std::string> options = {"--variety", "orig", "--file-name", "{host}_{received}.xml"};
+  const Finished first = Ingest("bodies", options);
   EXPECT_EQ(first.code, 0) << first.out << first.err;
   const json story = Ask({"explain", "1"});
-  EXPECT_EQ(story["partials"].size(), 2U) << story.dump(1) << "in the order in which they came";
+  EXPECT_EQ(story["partials"].size(), 2U) << story.dump(1) << "in order of arrival";
   EXPECT_EQ(Total(), "20.000000");
-  // Its name sorts ahead of those that were there; another's says nothing.
+  // The new file's name sorts before the existing ones; the name of the other file is no message's.
   Write("bodies/11_1701000003.xml", From(1, "<ts>300</ts>"));
   Write("bodies/readme.txt", "<ts>900</ts>");
   Write("bodies/5_1701000004.xml", From(1, "<ts>400</ts>"));
-  const Finished grown = Ingest("bodies", said);
+  const Finished grown = Ingest("bodies", options);
   EXPECT_EQ(grown.code, 1);
   EXPECT_THAT(
       grown.out,
@@ -259,7 +258,7 @@ TEST_F(ProgramTrickle, BodiesThatStandAloneBelongToWhomTheirNamesSay) {
               HasSubstr("--file-name '{': the names in braces must be"));
 }
 
-TEST_F(ProgramTrickle, AFormatThatIsWrongIsToldByLineBeforeAnythingIsTakenIn) {
+TEST_F(ProgramTrickle, AWrongFormatIsReportedByLineBeforeTheIngest) {
   Write("formats.yaml", "varieties:\n  orig:\n    app: x\n    elements: {ts: stepz}\n  orig: {}\nother: 1\n");
   Write("messages.xml", "");
   const Finished wrong = Ingest("messages.xml", {"--trickle-format", "formats.yaml"});
@@ -275,17 +274,17 @@ TEST_F(ProgramTrickle, AFormatThatIsWrongIsToldByLineBeforeAnythingIsTakenIn) {
               HasSubstr("--trickle-format requires --format trickle-xml"));
 }
 
-// The commands of README's year-long job, and their numbers.
+// README's commands for a year-long job, with the printed numbers.
 TEST_F(ProgramTrickle, AYearLongJobGrowsFromDayToDayAndIsSettledAtItsEnd) {
   const std::string make =
       "python3 '" COBBLESTONE_SOURCE_DIR "/examples/climate/project.py' '" + (dir_ / "year") + "'";
   ASSERT_EQ(std::system(make.c_str()), 0);
   ASSERT_EQ(Run({"ingest", "year/before.jsonl", "--data", "data"}).code, 0);
-  const Finished taken = Ingest("year/messages.xml");
-  EXPECT_EQ(taken.code, 1);
-  EXPECT_THAT(taken.out,
+  const Finished ingested = Ingest("year/messages.xml");
+  EXPECT_EQ(ingested.code, 1);
+  EXPECT_THAT(ingested.out,
               AllOf(HasSubstr("1,220 events ingested"), HasSubstr("1 events were refused: UNKNOWN_RESULT 1")))
-      << "another host's word on the job";
+      << "a message of another host about the job";
   const json running = Ask({"account", "user", "1"});
   EXPECT_EQ(running["total"], "155520.000000");
   EXPECT_EQ(running["provisional"], "155520.000000");
@@ -305,13 +304,13 @@ TEST_F(ProgramTrickle, AYearLongJobGrowsFromDayToDayAndIsSettledAtItsEnd) {
   EXPECT_EQ(Total(), "160000.000000");
   EXPECT_EQ(Ask({"account", "user", "1"})["provisional"], "0.000000");
   EXPECT_THAT(Run({"explain", "7", "--data", "data"}).out, HasSubstr("64800.000000 final, no reversal"));
-  // Jobs that trickles alone paid were computed by it, too.
+  // Jobs that were paid by trickles only are counted, too.
   EXPECT_THAT(Run({"reverse", "--app-version", "1", "--reason", "forged", "--data", "data"}).out,
               HasSubstr("-2700819.000000"));
   EXPECT_EQ(Run({"audit", "--data", "data"}).code, 0);
 }
 
-TEST_F(ProgramTrickle, ReplayCountsWhatTricklesWerePaidUnderRulesOfChoice) {
+TEST_F(ProgramTrickle, ReplayCountsTricklePaymentsUnderGivenRules) {
   const std::string make =
       "python3 '" COBBLESTONE_SOURCE_DIR "/examples/climate/project.py' '" + (dir_ / "year") + "'";
   ASSERT_EQ(std::system(make.c_str()), 0);
@@ -330,7 +329,7 @@ TEST_F(ProgramTrickle, ReplayCountsWhatTricklesWerePaidUnderRulesOfChoice) {
   }
   EXPECT_EQ(credit["by_time"], "3298720.000001");
   EXPECT_EQ(credit["by_day"], "3137750.000000");
-  // The rows are the total, whatever the number of partitions.
+  // The rows equal the total, for any number of partitions.
   std::map<std::string, long long> micro;
   std::string texts[2];
   for (const int k : {0, 1}) {

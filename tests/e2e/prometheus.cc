@@ -41,7 +41,7 @@ void Replace(std::string* text, const std::string& what, const std::string& by) 
   if (!found) throw std::runtime_error("there is no " + what + " in prometheus.yml");
 }
 
-// One that was free a moment ago.
+// A port that was free a moment ago.
 int FreePort() {
   const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -85,7 +85,7 @@ Prometheus::Prometheus(const std::string& directory, const std::vector<std::stri
   };
   while (!ready()) {
     if (!process_->Runs() || std::chrono::steady_clock::now() > deadline)
-      throw std::runtime_error("Prometheus does not come up: " + process_->err());
+      throw std::runtime_error("Prometheus does not start: " + process_->err());
     std::this_thread::sleep_for(kLookEvery);
   }
 }
@@ -172,11 +172,11 @@ std::set<std::string> NamedMetrics() {
   return names;
 }
 
-std::string WhatPromtoolSays(const std::string& directory, const std::string& text) {
+std::string PromtoolComplaints(const std::string& directory, const std::string& text) {
   UseProgram(COBBLESTONE_PROMTOOL);
-  const Finished said = RunProgram(directory, {"check", "metrics"}, text);
+  const Finished result = RunProgram(directory, {"check", "metrics"}, text);
   UseProgram(nullptr);
-  return said.out + said.err + (said.code == 0 ? "" : "exit code " + std::to_string(said.code));
+  return result.out + result.err + (result.code == 0 ? "" : "exit code " + std::to_string(result.code));
 }
 
 std::string Fetch(const std::string& address, const std::string& path, int status) {

@@ -1,4 +1,4 @@
-// A real Prometheus with the configuration and the alerts that are shipped (deploy/monitoring), as the distribution has it.
+// A real Prometheus from the distribution, with the shipped configuration and alerts (deploy/monitoring).
 #pragma once
 
 #include <chrono>
@@ -14,20 +14,21 @@ namespace cobblestone::testing {
 
 class Prometheus {
  public:
-  // Scrapes these (host:port) several times a second. `directory` is its own; it is ended with the object.
+  // Scrapes the targets (host:port) several times a second. `directory` is used by Prometheus alone; the process ends
+  // with the object.
   Prometheus(const std::string& directory, const std::vector<std::string>& targets);
 
-  // Each target was scraped since the call, and is up. False: not within a minute.
+  // Waits until each target was scraped after the call, and is up. False: not within a minute.
   bool AwaitScrape() const;
-  // "result" of the answer to a query; a test failure and null where Prometheus does not take it.
+  // "result" of the answer to a query; a test failure and null if Prometheus rejects the query.
   [[nodiscard]] nlohmann::json Query(const std::string& expression) const;
-  // Of a query with one result; NaN where it has none or several.
+  // The value of a query with one result; NaN if it has none or several.
   [[nodiscard]] double Value(const std::string& expression) const;
-  // Until the query has a result; false: not within a minute.
+  // Waits until the query has a result. False: not within a minute.
   bool Await(const std::string& expression) const;
-  // All metrics that it has samples of.
+  // All metrics with samples.
   [[nodiscard]] std::set<std::string> Names() const;
-  // Alerts of the rules that it has read.
+  // Alerts of the loaded rules.
   [[nodiscard]] std::set<std::string> Alerts() const;
 
  private:
@@ -37,15 +38,15 @@ class Prometheus {
   std::unique_ptr<Background> process_;
 };
 
-// Metrics that the dashboard and the alerts name, without what a histogram's name ends with.
+// Metrics that the dashboard and the alerts use, without the suffixes of histograms.
 std::set<std::string> NamedMetrics();
-// Every expression of the dashboard, its variables taken for what fits everything.
+// Every expression of the dashboard, with its variables replaced by patterns that match everything.
 std::vector<std::string> DashboardExpressions();
-// What `promtool check metrics` says of a scrape; empty: nothing.
-std::string WhatPromtoolSays(const std::string& directory, const std::string& text);
-// GET, its body; a test failure where the status is another one.
+// Output of `promtool check metrics` for a scrape; empty: no complaint.
+std::string PromtoolComplaints(const std::string& directory, const std::string& text);
+// The body of a GET; a test failure if the status differs.
 std::string Fetch(const std::string& address, const std::string& path, int status = 200);
-// host:port at which a program that has said so serves its metrics.
+// The host:port at which a program serves its metrics, from its log.
 std::string MetricsAddressIn(const std::string& log);
 
 }  // namespace cobblestone::testing

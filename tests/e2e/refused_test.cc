@@ -1,4 +1,4 @@
-// What is refused can be found again and given to the pipeline once more, however long it waited before.
+// Refused records can be found and resubmitted to the pipeline, however long they waited before.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -26,7 +26,7 @@ namespace {
 constexpr double kStart = 1.7e9;
 constexpr double kDay = 86400;
 
-// A project with hosts 1 and 2, its app of policy `assigned`: a grant is what its validation names.
+// A project with hosts 1 and 2 and an app of policy `assigned`: a grant equals the credit in its validation.
 class RefusedTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -38,15 +38,15 @@ class RefusedTest : public ::testing::Test {
     ASSERT_TRUE(opened.ok()) << opened.status().message();
     engine_ = std::move(*opened);
     engine_->Start();
-    Say(wire::AppChange{
+    Send(wire::AppChange{
         .app = AppId(1), .policy = "assigned", .delay_bound = kDay, .result_window = 10 * kDay});
-    Say(wire::UserMember{.user = UserId(1)});
+    Send(wire::UserMember{.user = UserId(1)});
     for (std::uint64_t host = 1; host <= 2; ++host)
-      Say(wire::HostMember{.host = HostId(host), .user = UserId(1)});
+      Send(wire::HostMember{.host = HostId(host), .user = UserId(1)});
   }
 
-  // One block for each event, and the pipeline idle after it.
-  void Say(wire::EventBody body) {
+  // Sends each event in its own block and waits until the pipeline is idle.
+  void Send(wire::EventBody body) {
     AppendBlock block{.source = "s", .first_line = line_++, .barrier = true};
     block.lines.push_back(
         {.envelope = wire::EncodeEvent(
@@ -57,20 +57,20 @@ class RefusedTest : public ::testing::Test {
                  credit::Outcome outcome = credit::Outcome::kSuccess) {
     wire::Completion completion = CompletionOf(result, host, workunit, now_);
     completion.facts.outcome = outcome;
-    Say(completion);
+    Send(completion);
   }
   void Validated(std::uint64_t result, std::uint64_t host, std::uint64_t workunit, double credit = 7,
                  bool late = false) {
     credit::ValidationFacts facts = ValidationOf(result, host, workunit, credit);
     facts.late = late;
-    Say(facts);
+    Send(facts);
   }
   void Tick(double time) {
     now_ = time;
-    Say(wire::Tick{.time = time});
+    Send(wire::Tick{.time = time});
   }
 
-  // By number.
+  // In order of their numbers.
   std::vector<wire::Refused> Refusals() {
     std::vector<wire::Refused> all;
     EXPECT_TRUE(engine_
@@ -82,7 +82,7 @@ class RefusedTest : public ::testing::Test {
                     .ok());
     return all;
   }
-  // The record that lies where a refusal says.
+  // The record at the position that a refusal names.
   std::string RecordAt(const wire::Refused& refused) {
     stream::TopicIndex topic = 0;
     while (topic < wire::kTopicCount && wire::TopicName(topic) != refused.topic) ++topic;
@@ -103,22 +103,22 @@ class RefusedTest : public ::testing::Test {
   double now_ = kStart;
 };
 
-TEST_F(RefusedTest, EachNamesTheRecordThatWasRefused) {
+TEST_F(RefusedTest, EachRefusalNamesItsRecord) {
   for (std::uint64_t host = 1; host <= 2; ++host) {
     const std::uint64_t first = 100 * host;
-    for (std::uint64_t i = 0; i < 3; ++i) {  // not the first of their partitions
+    for (std::uint64_t i = 0; i < 3; ++i) {  // so that they are not the first records of their partitions
       Completed(first + i, host, first + i);
       Validated(first + i, host, first + i);
     }
-    Completed(first + 10, host, first + 10);  // alone
-    Validated(first + 11, host, first + 11);  // alone
-    Completed(first + 12, host, first + 12);  // of different work
+    Completed(first + 10, host, first + 10);  // without a validation
+    Validated(first + 11, host, first + 11);  // without a completion
+    Completed(first + 12, host, first + 12);  // names different workunits
     Validated(first + 12, host, first + 13);
-    Completed(first + 14, host + 20, first + 14);  // of a host that nobody names
+    Completed(first + 14, host + 20, first + 14);  // of an unknown host
     Validated(first + 14, host + 20, first + 14);
     Validated(first + 15, host, first + 15);  // of a result that ended in an error
     Completed(first + 15, host, first + 15, credit::Outcome::kClientError);
-    Completed(first + 16, host, first + 16);  // late, of a workunit that nobody decides
+    Completed(first + 16, host, first + 16);  // late, of a workunit that is never decided
     Validated(first + 16, host, first + 16, 7, true);
     Completed(first + 17, host, first + 17);  // more than can be granted
     Validated(first + 17, host, first + 17, 1e100);
@@ -142,8 +142,8 @@ TEST_F(RefusedTest, EachNamesTheRecordThatWasRefused) {
                                     {{"claims", RefusalReason::kNotFinite}, 2}}));
 }
 
-// Whoever takes events in refuses watermarks; a barrier among them shows when all before it is done.
-TEST_F(RefusedTest, WhatThePipelineAloneMakesIsRefusedAndABarrierIsAnsweredByEachPartition) {
+// The ingest refuses watermarks; a barrier among the events shows when everything before it is done.
+TEST_F(RefusedTest, ForgedWatermarksAreRefusedAndEachPartitionAnswersABarrier) {
   AppendBlock block{.source = "s", .first_line = line_};
   const auto add = [&](wire::EventBody body) {
     block.lines.push_back(
@@ -182,7 +182,7 @@ TEST_F(RefusedTest, WhatThePipelineAloneMakesIsRefusedAndABarrierIsAnsweredByEac
                   .ok());
   EXPECT_EQ(passed.size(), 2u);
   EXPECT_EQ(passed.count(barrier), 2u);
-  // Of the events among them, and not of watermarks.
+  // Only the events are counted, not the watermarks.
   EXPECT_EQ(engine_->Counts().completions, 1u);
   EXPECT_EQ(engine_->Counts().grants, 1u);
 }
@@ -198,26 +198,26 @@ TEST_F(RefusedTest, ACompletionIsGrantedOnceItIsResubmittedAfterTheRightValidati
   ASSERT_EQ(refused[1].topic, "completions");
   ASSERT_TRUE(engine_->RefusedResubmit(1).ok());
   engine_->WaitIdle();
-  const auto told = engine_->questions().Explain(ProjectId(1), ResultId(500));
-  ASSERT_TRUE(told.ok());
-  ASSERT_EQ(told->at("grants").size(), 1u) << told->dump();
+  const auto explained = engine_->questions().Explain(ProjectId(1), ResultId(500));
+  ASSERT_TRUE(explained.ok());
+  ASSERT_EQ(explained->at("grants").size(), 1u) << explained->dump();
   EXPECT_EQ(Refusals().size(), 2u);
 }
 
-TEST_F(RefusedTest, ABroadcastThatIsResubmittedIsInForceForWhatFollows) {
-  Say(wire::AppVersionChange{.row = {.id = 7, .app = AppId(2)}});
+TEST_F(RefusedTest, AResubmittedBroadcastAppliesToLaterEvents) {
+  Send(wire::AppVersionChange{.row = {.id = 7, .app = AppId(2)}});
   ASSERT_EQ(Refusals().size(), 1u);
-  Say(wire::AppChange{.app = AppId(2), .policy = "assigned", .delay_bound = kDay});
+  Send(wire::AppChange{.app = AppId(2), .policy = "assigned", .delay_bound = kDay});
   ASSERT_TRUE(engine_->RefusedResubmit(0).ok());
   EXPECT_TRUE(engine_->idle());
   wire::Completion completion = CompletionOf(500, 1, 50, now_);
   completion.facts.app = AppId(2);
   completion.facts.version = AppVersionId(7);
-  Say(completion);
+  Send(completion);
   EXPECT_EQ(Refusals().size(), 1u);
 }
 
-TEST_F(RefusedTest, AClaimIsNoEventThatCouldBeResubmitted) {
+TEST_F(RefusedTest, AClaimCannotBeResubmitted) {
   Completed(500, 1, 50);
   Validated(500, 1, 50, 1e100);
   ASSERT_EQ(Refusals().size(), 1u);

@@ -1,5 +1,5 @@
-// Jobs that are paid while they run, against an independent computation: to the micro-credit, for any number of
-// partitions, in any order, with any loss, and whatever a cheat says.
+// Jobs that are paid while they run, compared with an independent computation: to the micro-credit, for any number of
+// partitions, in any order, with any loss, and with any cheating.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,8 +32,8 @@ constexpr double kStart = 1.7e9;
 constexpr double kDay = 86400;
 
 struct PartialSums {
-  std::uint64_t paid = 0;   // (result, user)
-  std::uint64_t taken = 0;  // of them, with something taken back
+  std::uint64_t paid = 0;      // pairs of result and user
+  std::uint64_t reversed = 0;  // pairs of which a part was reversed
   std::uint64_t unsettled = 0;
 };
 
@@ -41,13 +41,13 @@ PartialSums SumsOf(const Outcome& outcome) {
   PartialSums sums;
   for (const auto& [key, one] : outcome.partials) {
     ++sums.paid;
-    sums.taken += one.taken > 0 ? 1 : 0;
+    sums.reversed += one.reversed > 0 ? 1 : 0;
     sums.unsettled += one.settled != one.paid ? 1 : 0;
   }
   return sums;
 }
 
-// Rows about jobs, their names, and what waits for either.
+// Rows about jobs and their names, and events that wait for either.
 std::size_t JobRows(const Events& events) {
   LockstepWorld world(1);
   world.Add(events);
@@ -65,18 +65,18 @@ std::size_t JobRows(const Events& events) {
 class TrickleSeeds : public ::testing::TestWithParam<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, TrickleSeeds, ::testing::ValuesIn(Seeds({1, 2, 3})));
 
-TEST_P(TrickleSeeds, PartialGrantsAndWhatBecomesOfThemAreWhatTheOracleSays) {
+TEST_P(TrickleSeeds, PartialGrantsAndSettlementsEqualTheOracle) {
   const Played run = ExpectLikeTheOracle(Generate(Trickling(GetParam())));
   const PartialSums sums = SumsOf(run.outcome);
   EXPECT_GT(sums.paid, 400u);
-  EXPECT_GT(sums.taken, 80u);
+  EXPECT_GT(sums.reversed, 80u);
   EXPECT_LT(sums.unsettled, sums.paid / 4);
   for (const char* reason :
        {"ALREADY_DECIDED", "NOT_SUPPORTED", "DISPATCH_DIFFERS", "MISSING_FIELD", "NOT_FINITE"})
     EXPECT_GT(run.outcome.refusals.count(reason), 0u) << reason;
 }
 
-TEST_P(TrickleSeeds, WhatComesToNothingIsSettledInTimeAndLeavesNoRow) {
+TEST_P(TrickleSeeds, AFailedJobIsSettledInTimeAndLeavesNoRow) {
   GenerateOptions options = Trickling(GetParam());
   options.lost = 0.05;
   options.results = 400;
@@ -128,8 +128,8 @@ GenerateOptions Few(std::uint64_t seed) {
   return options;
 }
 
-// The order of messages decides which of them has brought what, and with it the days; that of grants what future credit makes
-// up for first.
+// The order of messages decides the days of their credit, and the order of grants decides the shown total under
+// `cap`; both are left out.
 Outcome WithoutOrder(Outcome outcome) {
   for (auto& [key, account] : outcome.accounts) {
     account.shown = 0;
@@ -138,10 +138,11 @@ Outcome WithoutOrder(Outcome outcome) {
   return outcome;
 }
 
-// What decides, and what names a host, comes among the messages, and before the dispatch: each is a topic of its own.
-TEST_P(TrickleSeeds, RunningFreelyNoOrderOfMessagesAndDecisionsChangesWhatAnAccountHas) {
+// Decisions and hosts arrive among the messages, and before the dispatch, because topics have no order relative to
+// each other.
+TEST_P(TrickleSeeds, AnyOrderOfMessagesAndDecisionsGivesTheSameAccounts) {
   TrickleTraffic phases = UnorderedTrickles(Few(GetParam()));
-  LeaveOutWhatIsSentBehindTheEnd(phases);
+  DropMessagesAfterTheEnd(phases);
   Events ordered = phases.members;
   for (const Events* part : {&phases.running, &phases.results})
     ordered.insert(ordered.end(), part->begin(), part->end());
@@ -156,7 +157,8 @@ TEST_P(TrickleSeeds, RunningFreelyNoOrderOfMessagesAndDecisionsChangesWhatAnAcco
   const auto have = [](const Outcome& outcome) {
     std::map<AccountKey, std::pair<std::int64_t, std::int64_t>> all;
     for (const auto& [key, account] : outcome.accounts)
-      if (account.micro != 0 || account.provisional != 0)  // else all it was paid may have been taken back
+      if (account.micro != 0 ||
+          account.provisional != 0)  // otherwise all its payments may have been reversed
         all[key] = {static_cast<std::int64_t>(account.micro), static_cast<std::int64_t>(account.provisional)};
     return all;
   };
@@ -187,13 +189,13 @@ TEST_P(TrickleSeeds, RunningFreelyNoOrderOfMessagesAndDecisionsChangesWhatAnAcco
   EXPECT_GT(late, 20u);
 }
 
-TEST_P(TrickleSeeds, RunningFreelyNoOrderOfMessagesChangesWhatIsPaid) {
+TEST_P(TrickleSeeds, AnyOrderOfMessagesGivesTheSamePayments) {
   TrickleTraffic phases = UnorderedTrickles(Few(GetParam()));
   Events all = phases.members;
   all.insert(all.end(), phases.running.begin(), phases.running.end());
   all.insert(all.end(), phases.results.begin(), phases.results.end());
   const Outcome expected = WithoutOrder(RunOracle(all));
-  EXPECT_GT(SumsOf(expected).taken, 20u);
+  EXPECT_GT(SumsOf(expected).reversed, 20u);
   std::mt19937_64 random(GetParam());
   for (const std::uint32_t partitions : {1u, 4u}) {
     FreeWorld world(partitions, random());
@@ -210,46 +212,47 @@ TEST_P(TrickleSeeds, RunningFreelyNoOrderOfMessagesChangesWhatIsPaid) {
   }
 }
 
-// ---- What a result is paid is a function of its highest valid mark --------------------------------------------------
+// ---- The payments for a result are a function of its highest valid mark
+// --------------------------------------------
 
 class Project {
  public:
-  // Users 1 to 3 have hosts 1 to 3; what the app's trickles are worth, and what becomes of it.
+  // Users 1 to 3 have hosts 1 to 3; `rule` prices the app's trickles, `settlement` settles them.
   explicit Project(wire::TrickleRuleChange rule, const std::string& settlement = "settle")
       : variety_(rule.variety) {
-    Say(kStart, wire::AppChange{.app = AppId(1),
-                                .policy = "assigned",
-                                .delay_bound = 100 * kDay,
-                                .trickles = {std::move(rule)},
-                                .trickle_settlement = settlement});
-    Say(kStart, wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
+    Send(kStart, wire::AppChange{.app = AppId(1),
+                                 .policy = "assigned",
+                                 .delay_bound = 100 * kDay,
+                                 .trickles = {std::move(rule)},
+                                 .trickle_settlement = settlement});
+    Send(kStart, wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
     for (std::uint64_t user = 1; user <= 3; ++user)
-      Say(kStart, wire::UserMember{.user = UserId(user), .team = TeamId(10 + user)});
-    for (std::uint64_t host = 1; host <= 3; ++host) Own(kStart, host, host);
+      Send(kStart, wire::UserMember{.user = UserId(user), .team = TeamId(10 + user)});
+    for (std::uint64_t host = 1; host <= 3; ++host) SetOwner(kStart, host, host);
   }
-  void Say(double time, wire::EventBody body) {
+  void Send(double time, wire::EventBody body) {
     events.push_back(wire::EncodeEvent(
         {.head = {.id = ++id_, .project = ProjectId(1), .time = time}, .body = std::move(body)}));
   }
-  void Own(double time, std::uint64_t host, std::uint64_t user) {
-    Say(time, wire::HostMember{.host = HostId(host), .user = UserId(user), .whetstone = 1e9, .cpus = 1});
+  void SetOwner(double time, std::uint64_t host, std::uint64_t user) {
+    Send(time, wire::HostMember{.host = HostId(host), .user = UserId(user), .whetstone = 1e9, .cpus = 1});
   }
   void Sent(std::uint64_t result, std::uint64_t host, const std::string& name = {}, double time = kStart) {
-    Say(time, DispatchOf(result, host, time, name));
+    Send(time, DispatchOf(result, host, time, name));
   }
-  void Heard(double time, std::uint64_t result, std::uint64_t host, double number, std::uint64_t sequence = 1,
-             const std::string& name = {}) {
-    Say(time, wire::Trickle{.result = ResultId(result),
-                            .host = HostId(host),
-                            .variety = variety_,
-                            .sequence = sequence,
-                            .elapsed_time = number,
-                            .cpu_time = number,
-                            .fraction_done =
-                                number <= 1 ? std::optional(number) : std::nullopt,  // else it is no fraction
-                            .steps = number,
-                            .runtime_increment = number,
-                            .result_name = name});
+  void SendTrickle(double time, std::uint64_t result, std::uint64_t host, double number,
+                   std::uint64_t sequence = 1, const std::string& name = {}) {
+    Send(time, wire::Trickle{.result = ResultId(result),
+                             .host = HostId(host),
+                             .variety = variety_,
+                             .sequence = sequence,
+                             .elapsed_time = number,
+                             .cpu_time = number,
+                             .fraction_done = number <= 1 ? std::optional(number)
+                                                          : std::nullopt,  // otherwise it is not a fraction
+                             .steps = number,
+                             .runtime_increment = number,
+                             .result_name = name});
   }
   void Decided(double time, std::uint64_t result, std::uint64_t host, double credit,
                credit::ValidateState state = credit::ValidateState::kValid, std::uint64_t workunit = 0,
@@ -258,12 +261,12 @@ class Project {
     completion.facts.sent_time = kStart;
     completion.facts.version = AppVersionId(1);
     completion.facts.peak_flops = 1e9;
-    Say(time, completion);
+    Send(time, completion);
     credit::ValidationFacts validation = ValidationOf(result, host, completion.facts.workunit.value, credit);
     validation.state = state;
     validation.pass = pass;
     validation.claims = claims;
-    Say(time, validation);
+    Send(time, validation);
   }
 
   Events events;
@@ -322,22 +325,22 @@ std::vector<Message> Month(const wire::TrickleRuleChange& rule) {
   return messages;
 }
 
-TEST(TrickleProperty, AnyOrderRepetitionAndLossPayTheHighestMarkThatCameExactly) {
+TEST(TrickleProperty, AnyOrderRepetitionAndLossPayTheHighestMarkExactly) {
   for (const auto& rule : {Steps(), Elapsed(), Increments(), Fraction(), RunTime(), Days()}) {
     const std::vector<Message> all = Month(rule);
     std::mt19937_64 random(7);
     for (int round = 0; round < 12; ++round) {
-      // What comes, in order and once; then the same in any order, many times.
+      // The messages that arrive, once and in order; then the same messages in any order, many times.
       std::vector<Message> came;
       for (const Message& message : all)
         if (random() % 3 != 0) came.push_back(message);
       if (came.empty()) continue;
       Project plain(rule);
       plain.Sent(100, 1);
-      // Of cumulative numbers the last is all that counts.
+      // Of cumulative numbers only the last one counts.
       for (const Message& message : came)
         if (rule.incremental || &message == &came.back())
-          plain.Heard(message.time, 100, 1, message.number, message.sequence);
+          plain.SendTrickle(message.time, 100, 1, message.number, message.sequence);
       std::vector<Message> chaos = came;
       for (int extra = 0; extra < 20; ++extra) chaos.push_back(came[random() % came.size()]);
       std::shuffle(chaos.begin(), chaos.end(), random);
@@ -345,7 +348,7 @@ TEST(TrickleProperty, AnyOrderRepetitionAndLossPayTheHighestMarkThatCameExactly)
       const std::size_t sent_at = random() % 3 == 0 ? chaos.size() / 2 : 0;
       for (std::size_t i = 0; i < chaos.size(); ++i) {
         if (i == sent_at) wild.Sent(100, 1);
-        wild.Heard(chaos[i].time, 100, 1, chaos[i].number, chaos[i].sequence);
+        wild.SendTrickle(chaos[i].time, 100, 1, chaos[i].number, chaos[i].sequence);
       }
       const std::int64_t expected = PaidTo(RunPipeline(plain.events, 1).outcome, 1);
       EXPECT_GT(expected, 1'000'000) << rule.kind;
@@ -354,13 +357,13 @@ TEST(TrickleProperty, AnyOrderRepetitionAndLossPayTheHighestMarkThatCameExactly)
   }
 }
 
-// Partial grants, final grant and reversals of each result come to its worth, or to what was paid where that is kept.
-TEST_P(TrickleSeeds, AllPathsOfAResultSumToItsSettledWorth) {
+// Partial grants, final grant and reversals of each result sum to its worth, or to the payments if those are kept.
+TEST_P(TrickleSeeds, AllRecordsOfAResultSumToItsSettledWorth) {
   const GenerateOptions options = Trickling(GetParam());
   const Played run = RunPipeline(Generate(options), 3);
   struct Paths {
     std::int64_t partial = 0;
-    std::int64_t marks = 0;  // what its marks are worth
+    std::int64_t marks = 0;  // worth of its marks
     std::int64_t settled = 0;
     std::int64_t sum = 0;
     std::int64_t worth = 0;
@@ -378,7 +381,7 @@ TEST_P(TrickleSeeds, AllPathsOfAResultSumToItsSettledWorth) {
     if (grant.head.kind == wire::GrantKind::kPartial) {
       paths.partial += grant.head.credit_micro;
       paths.marks = std::max(paths.marks, grant.partial->paid_before + grant.head.credit_micro);
-      // Behind the decision it is final at once.
+      // After the decision a partial grant is final at once.
       if (wire::ProvisionalOf(grant.head) == 0) paths.settled += grant.head.credit_micro;
     }
     if (grant.head.kind == wire::GrantKind::kFinal) paths.worth = std::llrint(grant.detail.credit * 1e6);
@@ -394,11 +397,12 @@ TEST_P(TrickleSeeds, AllPathsOfAResultSumToItsSettledWorth) {
   for (std::uint64_t settlement = 0; settlement < 3; ++settlement) EXPECT_GT(compared[settlement], 50u);
 }
 
-// ---- Cheats --------------------------------------------------------------------------------------------------------
+// ---- Cheating
+// ------------------------------------------------------------------------------------------------------
 
-// Users 1 and 2 are one cheat, with hosts 1 and 2, and say whatever they like of their results and of user 3's: forged,
-// rewound, repeated, from the other host, while hosts change hands between them, around the decision.
-TEST_P(TrickleSeeds, ACheatGetsNoMoreThanTheWallClockOfItsJobsIsWorth) {
+// Users 1 and 2 are one cheat, with hosts 1 and 2, and send anything about their results and user 3's: forged,
+// rewound, repeated, from the other host, while hosts change owners between them, before and after the decision.
+TEST_P(TrickleSeeds, ACheatGetsNoMoreThanTheWallClockTimeOfItsJobs) {
   std::mt19937_64 random(GetParam());
   for (int round = 0; round < 8; ++round) {
     Project project(Elapsed());
@@ -407,32 +411,32 @@ TEST_P(TrickleSeeds, ACheatGetsNoMoreThanTheWallClockOfItsJobsIsWorth) {
     double now = kStart;
     double last = kStart;
     const auto lie = [&] {
-      const std::uint64_t result = 100 + random() % 4;  // 103 is none
+      const std::uint64_t result = 100 + random() % 4;  // 103 does not exist
       const std::uint64_t host = 1 + random() % 2;
       const double number = std::ldexp(1000.0, static_cast<int>(random() % 20));
       const bool by_name = random() % 2 == 0;
-      // The event's time is the project's word.
-      project.Heard(now, by_name ? 0 : result, host, number, 1 + random() % 4,
-                    by_name ? "job_" + std::to_string(result) : "");
+      // The project sets the event's time.
+      project.SendTrickle(now, by_name ? 0 : result, host, number, 1 + random() % 4,
+                          by_name ? "job_" + std::to_string(result) : "");
       if (random() % 3 == 0) project.events.push_back(std::string(project.events.back()));
-      if (random() % 5 == 0) project.Own(now, host, 1 + random() % 2);
+      if (random() % 5 == 0) project.SetOwner(now, host, 1 + random() % 2);
     };
     for (int hour = 0; hour < 60; ++hour) {
       last = now += 3600;
       lie();
-      if (hour % 10 == 0) project.Heard(now, 102, 3, 0.5 * (now - kStart));
+      if (hour % 10 == 0) project.SendTrickle(now, 102, 3, 0.5 * (now - kStart));
     }
     const std::vector<std::string> running = project.events;
-    // 200 Cobblestones a day of 1 GFLOPS, for two jobs.
+    // 200 Cobblestones a day for 1 GFLOPS, for two jobs.
     const double most = 2 * 200 * (last - kStart) / kDay;
     const Outcome paid = RunPipeline(running, 3).outcome;
     const auto cheat = [](const Outcome& outcome) { return PaidTo(outcome, 1) + PaidTo(outcome, 2); };
     EXPECT_LE(cheat(paid), std::llrint(most * 1e6));
     EXPECT_GT(cheat(paid), 0);
     const std::int64_t honest = std::llrint(200 * 0.5 * (kStart + 51 * 3600 - kStart) / kDay * 1e6);
-    EXPECT_EQ(PaidTo(paid, 3), honest) << "nobody else's word adds to a job or takes from it";
+    EXPECT_EQ(PaidTo(paid, 3), honest) << "messages of other hosts do not change a job's payments";
 
-    // Validated at 5 Cobblestones, or not at all: that is what stays, however they race it.
+    // Validated at 5 Cobblestones, or invalid: only that remains, whatever the order of messages.
     project.Decided(now, 100, 1, 5);
     for (int more = 0; more < 10; ++more) lie();
     project.Decided(now, 101, 2, 5, credit::ValidateState::kInvalid);
@@ -445,50 +449,51 @@ TEST_P(TrickleSeeds, ACheatGetsNoMoreThanTheWallClockOfItsJobsIsWorth) {
   }
 }
 
-// ---- Behind the decision -------------------------------------------------------------------------------------------
+// ---- After the decision
+// --------------------------------------------------------------------------------------------
 
-TEST(LateTrickle, UnderKeepAResultGetsTheGreaterOfItsGrantAndItsHighestMarkWheneverItIsTold) {
+TEST(LateTrickle, UnderKeepTheGreaterOfGrantAndHighestMarkIsPaid) {
   const auto valid = credit::ValidateState::kValid;
   const auto invalid = credit::ValidateState::kInvalid;
   struct Case {
     double worth;
     credit::ValidateState state;
-    bool sent_late;  // its dispatch comes behind the decision
+    bool sent_late;  // its dispatch arrives after the decision
     std::int64_t in_all;
   };
-  // 300 steps are worth 41.1, of which 100, 13.7, were told before.
+  // 300 steps are worth 41.1, of which 100 steps, 13.7, were reported before.
   for (const Case& one : {Case{9, valid, false, 41'100'000}, Case{9, valid, true, 41'100'000},
                           Case{20, valid, false, 41'100'000}, Case{50, valid, false, 50'000'000},
                           Case{50, valid, true, 50'000'000}, Case{9, invalid, false, 41'100'000},
                           Case{9, invalid, true, 41'100'000}}) {
     Project project(Steps(), "keep");
     if (!one.sent_late) project.Sent(100, 1, "job");
-    project.Heard(kStart + 5 * kDay, 100, 1, 100);
+    project.SendTrickle(kStart + 5 * kDay, 100, 1, 100);
     project.Decided(kStart + 11 * kDay, 100, 1, one.worth, one.state);
     if (one.sent_late) project.Sent(100, 1, "job");
-    project.Heard(kStart + 10 * kDay, 0, 1, 300, 2, "job");
-    project.Heard(kStart + 9 * kDay, 100, 1, 200, 3);
-    project.Heard(kStart + 10 * kDay, 100, 2, 400, 4);
+    project.SendTrickle(kStart + 10 * kDay, 0, 1, 300, 2, "job");
+    project.SendTrickle(kStart + 9 * kDay, 100, 1, 200, 3);
+    project.SendTrickle(kStart + 10 * kDay, 100, 2, 400, 4);
     const Played run = ExpectLikeTheOracle(project.events);
     EXPECT_EQ(PaidTo(run.outcome, 1), one.in_all) << one.worth << " " << one.sent_late;
     EXPECT_TRUE(run.outcome.accounts.at({1, OracleAccountKind::kUser, 1}).provisional == 0);
   }
 }
 
-TEST(LateTrickle, WaitsForAWorkunitThatIsNotDecidedYet) {
+TEST(LateTrickle, WaitsForAnUndecidedWorkunit) {
   Project project(Steps(), "keep");
   const auto valid = credit::ValidateState::kValid;
   project.Sent(100, 1);
   project.Decided(kStart + 11 * kDay, 100, 1, 20, valid, 100, 1, 2);
-  project.Heard(kStart + 10 * kDay, 100, 1, 300);
+  project.SendTrickle(kStart + 10 * kDay, 100, 1, 300);
   const Played waiting = ExpectLikeTheOracle(project.events);
-  EXPECT_EQ(PaidTo(waiting.outcome, 1), 0) << "what it is worth more than its grant nobody knows yet";
+  EXPECT_EQ(PaidTo(waiting.outcome, 1), 0) << "its worth beyond the grant is still unknown";
   project.Decided(kStart + 12 * kDay, 101, 2, 20, valid, 100, 1, 2);
   EXPECT_EQ(PaidTo(ExpectLikeTheOracle(project.events).outcome, 1), 41'100'000);
 }
 
-// A result that ends in an error does not wait for its host; what its trickles are worth does.
-TEST(LateTrickle, IsPaidOfAnErrorWhoseHostIsNamedLaterWhereverTheDispatchComes) {
+// A result that ends in an error does not wait for its host; the pricing of its trickles does.
+TEST(LateTrickle, IsPaidForAnErrorWhoseHostBecomesKnownLater) {
   wire::Completion failed = CompletionOf(100, 9, 100, kStart + 11 * kDay);
   failed.facts.outcome = credit::Outcome::kClientError;
   failed.facts.sent_time = kStart;
@@ -499,10 +504,10 @@ TEST(LateTrickle, IsPaidOfAnErrorWhoseHostIsNamedLaterWhereverTheDispatchComes) 
     Project project(Steps(), "keep");
     for (const int what : order) switch (what) {
         case 0: project.Sent(100, 9, "job"); break;
-        case 1: project.Say(kStart + 11 * kDay, failed); break;
-        case 2: project.Own(kStart + 11 * kDay, 9, 1); break;
-        case 3: project.Heard(kStart + 9 * kDay, 100, 9, 200, 2); break;
-        default: project.Heard(kStart + 10 * kDay, 0, 9, 300, 3, "job");
+        case 1: project.Send(kStart + 11 * kDay, failed); break;
+        case 2: project.SetOwner(kStart + 11 * kDay, 9, 1); break;
+        case 3: project.SendTrickle(kStart + 9 * kDay, 100, 9, 200, 2); break;
+        default: project.SendTrickle(kStart + 10 * kDay, 0, 9, 300, 3, "job");
       }
     project.Sent(100, 9, "job");
     const Played run = ExpectLikeTheOracle(project.events);
@@ -511,45 +516,47 @@ TEST(LateTrickle, IsPaidOfAnErrorWhoseHostIsNamedLaterWhereverTheDispatchComes) 
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-// The work ended when the result came back, and a dispatch says of what it was.
-TEST(LateTrickle, PaysNoTimeBehindTheEndAndNoOtherJob) {
+// The work ended when the result was returned, and the dispatch must belong to the same job.
+TEST(LateTrickle, PaysNoTimeAfterTheEndAndNoOtherJob) {
   Project project(Elapsed(), "keep");
   project.Sent(100, 1);
   project.Decided(kStart + 2 * kDay, 100, 1, 1, credit::ValidateState::kInvalid);
-  project.Heard(kStart + 30 * kDay, 100, 1, 25 * kDay);
+  project.SendTrickle(kStart + 30 * kDay, 100, 1, 25 * kDay);
   project.Decided(kStart + 2 * kDay, 101, 2, 1, credit::ValidateState::kInvalid);
   wire::Dispatch other = DispatchOf(101, 2, kStart, "");
   other.facts.peak_flops = 5e9;
-  project.Say(kStart, other);
-  project.Heard(kStart + kDay, 101, 2, kDay);
+  project.Send(kStart, other);
+  project.SendTrickle(kStart + kDay, 101, 2, kDay);
   const Played run = ExpectLikeTheOracle(project.events);
   EXPECT_EQ(PaidTo(run.outcome, 1), 400'000'000);
   EXPECT_EQ(PaidTo(run.outcome, 2), 0);
   EXPECT_EQ(run.outcome.refusals.at("DISPATCH_DIFFERS"), 1u);
 }
 
-// The dispatch's peak speed and the completion's are copies of one figure, one of which went through the database.
-TEST(LateTrickle, IsPaidWhereTheLateDispatchTellsThePeakSpeedWithMoreDigits) {
+// The peak speeds of dispatch and completion are copies of one number, one of which went through the database.
+TEST(LateTrickle, IsPaidIfTheLateDispatchHasMoreDigitsOfThePeakSpeed) {
   Project project(Elapsed(), "keep");
   project.Decided(kStart + 2 * kDay, 101, 2, 1, credit::ValidateState::kInvalid);
   wire::Dispatch digits = DispatchOf(101, 2, kStart, "");
   digits.facts.peak_flops = 1e9 * (1 + 0.9e-6);
-  project.Say(kStart, digits);
-  project.Heard(kStart + kDay, 101, 2, kDay);
+  project.Send(kStart, digits);
+  project.SendTrickle(kStart + kDay, 101, 2, kDay);
   const Played run = ExpectLikeTheOracle(project.events);
   EXPECT_GT(PaidTo(run.outcome, 2), 0);
   EXPECT_TRUE(run.outcome.refusals.empty());
 }
 
-// ---- What is left behind -------------------------------------------------------------------------------------------
+// ---- Rows that expire
+// ----------------------------------------------------------------------------------------------
 
-// Its claim belongs to a look that came to nothing; the next one decided the workunit without it.
-TEST(TrickleStory, AResultWhoseLookWasOvertakenIsSettledWithItsWorkunit) {
+// The result's claim belongs to a pass without a decision; the next pass decided the workunit without the result.
+TEST(TrickleStory, AResultOfAnOlderPassIsSettledWithItsWorkunit) {
   Project project(Steps());
   project.Sent(100, 1);
-  project.Heard(kStart + 10 * kDay, 100, 1, 300);
+  project.SendTrickle(kStart + 10 * kDay, 100, 1, 300);
   const auto valid = credit::ValidateState::kValid;
-  project.Decided(kStart + 11 * kDay, 100, 1, 9, valid, 100, 1, 2);  // of two: the other never comes
+  project.Decided(kStart + 11 * kDay, 100, 1, 9, valid, 100, 1,
+                  2);  // a pass of two: the other result never arrives
   project.Decided(kStart + 12 * kDay, 101, 2, 9, valid, 100, 2, 2);
   project.Decided(kStart + 12 * kDay, 102, 3, 9, valid, 100, 2, 2);
   const Played run = ExpectLikeTheOracle(project.events);
@@ -563,24 +570,24 @@ TEST(TrickleStory, TwoJobsOfOneNameOnOneHostAreNotMixedUp) {
   project.Sent(100, 1, "twin");
   project.Sent(101, 1, "twin");
   project.Decided(kStart + kDay, 100, 1, 9);
-  project.Heard(kStart + 10 * kDay, 0, 1, 100, 1, "twin");
+  project.SendTrickle(kStart + 10 * kDay, 0, 1, 100, 1, "twin");
   const Played run = ExpectLikeTheOracle(project.events);
   EXPECT_EQ(PaidTo(run.outcome, 1), 9'000'000 + 13'700'000);
 }
 
-// A job on a host that is never named, messages of jobs that never are, and a project that is none.
-TEST(TrickleStory, WhatNeverComesToAnythingLeavesNoRow) {
+// A job on a host that is never sent, messages of jobs that are never sent, and a project that does not exist.
+TEST(TrickleStory, UnusableMessagesLeaveNoRow) {
   Project project(Steps());
   project.Sent(100, 9);
   project.Sent(101, 9, "late");
-  project.Heard(kStart + kDay, 100, 9, 100);
-  project.Heard(kStart + kDay, 0, 9, 100, 1, "late");
-  project.Heard(kStart + kDay, 0, 8, 100, 1, "never");
+  project.SendTrickle(kStart + kDay, 100, 9, 100);
+  project.SendTrickle(kStart + kDay, 0, 9, 100, 1, "late");
+  project.SendTrickle(kStart + kDay, 0, 8, 100, 1, "never");
   project.events.push_back(wire::EncodeEvent(
       {.head = {.id = 1, .project = ProjectId(5), .time = kStart},
        .body = wire::Trickle{.result = ResultId(1), .host = HostId(1), .variety = "model", .steps = 1}}));
   EXPECT_GT(JobRows(project.events), 3u);
-  project.Say(kStart + 1000 * kDay, wire::Tick{.time = kStart + 1000 * kDay});
+  project.Send(kStart + 1000 * kDay, wire::Tick{.time = kStart + 1000 * kDay});
   const Played run = ExpectLikeTheOracle(project.events);
   EXPECT_EQ(run.outcome.refusals,
             (std::map<std::string, std::uint64_t>{{"UNKNOWN_APP", 1}, {"UNKNOWN_RESULT", 3}}));
@@ -606,7 +613,7 @@ TEST(Oracle, FindsEveryDifferenceOfPartialGrants) {
   };
   EXPECT_FALSE(differs([](Outcome&) {}));
   EXPECT_TRUE(differs([](Outcome& o) { o.partials.begin()->second.paid += 1; }));
-  EXPECT_TRUE(differs([](Outcome& o) { o.partials.begin()->second.taken += 1; }));
+  EXPECT_TRUE(differs([](Outcome& o) { o.partials.begin()->second.reversed += 1; }));
   EXPECT_TRUE(differs([](Outcome& o) { o.partials.begin()->second.settled += 1; }));
   EXPECT_TRUE(differs([](Outcome& o) { o.partials.erase(o.partials.begin()); }));
   EXPECT_TRUE(differs([](Outcome& o) { o.accounts.begin()->second.provisional += 1; }));

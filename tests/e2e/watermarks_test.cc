@@ -1,5 +1,5 @@
-// Time as a watermark: pipelines that run freely, with partitions that stand still for long, watermarks that
-// are forged, and barriers that tell when all before them is done.
+// Watermarks of event time: pipelines in `order: arrival` with partitions that are blocked for a long time, forged
+// watermarks, and barriers that show when everything before them is done.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::string EventOf(std::uint64_t id, double time, wire::EventBody body) {
       {.head = {.id = id, .project = ProjectId(1), .time = time}, .body = std::move(body)});
 }
 
-// Members and catalogue, and then what happens.
+// Members and catalogue, and then the other events.
 struct Story {
   Events members;
   Events events;
@@ -61,8 +61,8 @@ bool IsMember(const std::string& event) {
           routing->kind == wire::EventKind::kUser || routing->kind == wire::EventKind::kTeam);
 }
 
-// Forty days, windows of twelve: nothing comes too late, but some results never have their partner, and one user in five is
-// never named. Some days after the end all that has waited in vain is over.
+// Forty days, with windows of twelve days: no event is too late, but some results never have a partner, and one user
+// in five stays unknown. Some days after the end everything that waits has expired.
 GenerateOptions FortyDays(std::uint64_t seed) {
   GenerateOptions options;
   options.seed = seed;
@@ -83,7 +83,7 @@ GenerateOptions FortyDays(std::uint64_t seed) {
   return options;
 }
 
-Story Told(const GenerateOptions& options) {
+Story StoryOf(const GenerateOptions& options) {
   Story story;
   Generator generator(options);
   for (std::string envelope; generator.Next(&envelope);) {
@@ -107,7 +107,7 @@ void ExpectLike(const Outcome& expected, FreeWorld& world, const std::string& wh
   EXPECT_EQ(expected.refusals, actual.refusals) << what;
 }
 
-// The latest time that any partition of GRANTS or ACCOUNTS lives in.
+// The latest event time that any partition of GRANTS or ACCOUNTS has reached.
 double LatestTimeDownstream(FreeWorld& world) {
   double latest = 0;
   for (PipelineSlot& slot : world.slots()) {
@@ -119,14 +119,14 @@ double LatestTimeDownstream(FreeWorld& world) {
   return latest;
 }
 
-// The forty days prove nothing unless things expire on the way.
-TEST(Watermarks, AStoryInWhichMuchWaitsInVainIsToldFreelyAsInOrder) {
+// The forty days prove nothing unless events expire during them.
+TEST(Watermarks, TrafficWithManyExpiriesGivesTheSameInArrivalOrder) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-    const Story story = Told(FortyDays(seed));
+    const Story story = StoryOf(FortyDays(seed));
     const Outcome expected = RunOracle(story.All());
     EXPECT_GT(expected.refusals.at("UNKNOWN_RESULT"), 30u);
     EXPECT_GT(expected.refusals.at("UNKNOWN_USER"), 30u);
-    EXPECT_EQ(expected.refusals.count("TOO_LATE"), 0u) << "which order would decide";
+    EXPECT_EQ(expected.refusals.count("TOO_LATE"), 0u) << "the order would decide that";
     FreeWorld world(3, seed);
     world.Add(story.members);
     world.RunUntilIdle();
@@ -140,10 +140,11 @@ TEST(Watermarks, AStoryInWhichMuchWaitsInVainIsToldFreelyAsInOrder) {
   }
 }
 
-// One partition of CLAIMS is down for forty days while ticks go on: what the others claim waits for it.
-TEST(Watermarks, NothingExpiresDownstreamWhileAPartitionOfClaimsStandsStill) {
+// One partition of CLAIMS is down for forty days while ticks continue: the claims of the other partitions wait for
+// it.
+TEST(Watermarks, NothingExpiresDownstreamOfABlockedClaimsPartition) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-    const Story story = Told(FortyDays(seed));
+    const Story story = StoryOf(FortyDays(seed));
     const Outcome expected = RunOracle(story.All());
     FreeWorld world(3, seed);
     world.Add(story.members);
@@ -158,7 +159,7 @@ TEST(Watermarks, NothingExpiresDownstreamWhileAPartitionOfClaimsStandsStill) {
       world.Add(story.events[i]);
       if (random() % 4 == 0) world.Step();
     }
-    world.RunUntilIdle();  // all that can be read without it
+    world.RunUntilIdle();  // everything that can be read without it
     const double held_since = wire::PeekEventTime(story.events[held_from]).value_or(0);
     EXPECT_LE(LatestTimeDownstream(world), held_since) << "seed " << seed;
     const Outcome meanwhile = world.outcome();
@@ -171,10 +172,10 @@ TEST(Watermarks, NothingExpiresDownstreamWhileAPartitionOfClaimsStandsStill) {
   }
 }
 
-// Half of the unnamed users are named in time, in records that nobody reads for long.
-TEST(Watermarks, AGrantDoesNotExpireWhileTheEventThatNamesItsUserLiesUnread) {
+// Half of the unknown users are sent in time, in records that stay unread for long.
+TEST(Watermarks, AGrantDoesNotExpireWhileItsUsersEventIsUnread) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-    Story story = Told(FortyDays(seed));
+    Story story = StoryOf(FortyDays(seed));
     std::uint64_t id = 7'000'000;
     for (std::uint64_t user = 10; user <= 40; user += 10)
       story.events.insert(story.events.begin() + static_cast<std::ptrdiff_t>(story.events.size() / 8),
@@ -198,10 +199,11 @@ TEST(Watermarks, AGrantDoesNotExpireWhileTheEventThatNamesItsUserLiesUnread) {
   }
 }
 
-// ---- Claims and their catalogue ------------------------------------------------------------------------------------
+// ---- Claims and their catalogue
+// ------------------------------------------------------------------------------------
 
-// Two results of a workunit that are worth 100 and 200 Cobblestones: the mean by default, the lesser by this version.
-TEST(Watermarks, AClaimThatOvertakesItsCatalogueWaitsForIt) {
+// Two results of a workunit, worth 100 and 200 Cobblestones: the mean by default, the lower by this version.
+TEST(Watermarks, AClaimAheadOfItsCatalogueWaits) {
   const auto app = [](std::uint64_t id, std::optional<std::string> replication) {
     wire::AppChange change{.app = AppId(1), .policy = "benchmark"};
     change.constants.emplace().replication = std::move(replication);
@@ -250,9 +252,10 @@ TEST(Watermarks, AClaimThatOvertakesItsCatalogueWaitsForIt) {
   }
 }
 
-// ---- What only looks like a watermark -------------------------------------------------------------------------------
+// ---- False watermarks
+// ----------------------------------------------------------------------------------------------
 
-// The number of the newest record of control that is no watermark.
+// The number of the newest control record that is not a watermark.
 std::uint64_t NewestOther(const FreeWorld& world) {
   std::uint64_t newest = 0;
   for (const std::string& record : world.Records(wire::kControl)) {
@@ -263,12 +266,12 @@ std::uint64_t NewestOther(const FreeWorld& world) {
   return newest;
 }
 
-TEST(Watermarks, ForgedAndRepeatedOnesChangeNothing) {
+TEST(Watermarks, ForgedAndRepeatedWatermarksChangeNothing) {
   constexpr wire::Topic kTopics[] = {wire::kHosts,       wire::kDispatches, wire::kCompletions,
                                      wire::kValidations, wire::kTrickles,   wire::kUsers,
                                      wire::kTeams};
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-    const Story story = Told(FortyDays(seed));
+    const Story story = StoryOf(FortyDays(seed));
     FreeWorld world(3, seed);
     world.Add(story.members);
     world.RunUntilIdle();
@@ -285,14 +288,14 @@ TEST(Watermarks, ForgedAndRepeatedOnesChangeNothing) {
           case 0:  // never announced
             world.AddTo(where, EventOf(1, far, wire::Watermark{.number = 1'000'000 + random(), .time = far}));
             break;
-          case 1:  // the newest record of control that is none, or one of the first
+          case 1:  // the newest control record that is not a watermark, or one of the first
             world.AddTo(where, EventOf(1, far,
                                        wire::Watermark{
                                            .number = random() % 2 == 0 ? NewestOther(world) : random() % 20,
                                            .time = far,
                                            .barrier = 9}));
             break;
-          case 2:  // whatever lies in such a topic, watermarks too, once more
+          case 2:  // a repeat of any watermark of the topic
             if (!there.empty()) {
               const std::string again = there[random() % there.size()];
               const auto parsed = wire::ParseEvent(again);
@@ -300,7 +303,7 @@ TEST(Watermarks, ForgedAndRepeatedOnesChangeNothing) {
                 world.AddTo(where, again);
             }
             break;
-          default:  // to the coordinator, which alone makes them
+          default:  // to the coordinator, which alone creates them
             world.Add(EventOf(1, far, wire::Watermark{.number = random() % 1000, .time = far}));
             ++refused;
         }
@@ -316,7 +319,7 @@ TEST(Watermarks, ForgedAndRepeatedOnesChangeNothing) {
 
 // ---- Barriers ------------------------------------------------------------------------------------------------------
 
-// Partitions that say that they have passed the barrier.
+// Partitions that report the barrier as passed.
 std::set<std::uint32_t> Passed(const FreeWorld& world, std::uint64_t barrier) {
   std::set<std::uint32_t> partitions;
   for (const std::string& record : world.Records(wire::kPassed)) {
@@ -327,13 +330,13 @@ std::set<std::uint32_t> Passed(const FreeWorld& world, std::uint64_t barrier) {
   return partitions;
 }
 
-TEST(Watermarks, ABarrierIsPassedByAllOnlyWhenEverythingBeforeItIsDone) {
+TEST(Watermarks, ABarrierPassesOnlyWhenEverythingBeforeItIsDone) {
   constexpr std::uint64_t kBarrier = 4711;
   std::size_t while_busy = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     GenerateOptions options = FortyDays(seed);
     options.results = 300;
-    const Story story = Told(options);
+    const Story story = StoryOf(options);
     const std::size_t half = story.events.size() / 2;
     Events before = story.members;
     before.insert(before.end(), story.events.begin(),
@@ -348,13 +351,13 @@ TEST(Watermarks, ABarrierIsPassedByAllOnlyWhenEverythingBeforeItIsDone) {
       world.Hold(static_cast<std::uint32_t>(seed % 3), kClaimsStage);
       if (more) world.Add(std::span(story.events).subspan(half));
       world.RunUntilIdle();
-      EXPECT_TRUE(Passed(world, kBarrier).empty()) << "one partition has not read it";
+      EXPECT_TRUE(Passed(world, kBarrier).empty()) << "one partition has not read the barrier";
       world.Release();
-      while (Passed(world, kBarrier).size() < 3) ASSERT_TRUE(world.Step()) << "it never passed";
+      while (Passed(world, kBarrier).size() < 3) ASSERT_TRUE(world.Step()) << "the barrier never passed";
       if (!more) {
         ExpectLike(expected, world, "seed " + std::to_string(seed));
       } else {
-        // Others are in the ledger, too; and of results that the oracle has decided later by what came after.
+        // The ledger may have other grants, too, and grants that the oracle decides later by later events.
         const Outcome actual = world.outcome();
         for (const auto& [key, grant] : expected.grants) {
           ASSERT_TRUE(actual.grants.contains(key)) << "seed " << seed << " result " << key.result;
@@ -364,7 +367,7 @@ TEST(Watermarks, ABarrierIsPassedByAllOnlyWhenEverythingBeforeItIsDone) {
       }
     }
   }
-  EXPECT_GT(while_busy, 10u) << "nothing was left to do behind the barrier";
+  EXPECT_GT(while_busy, 10u) << "no events remained after the barrier";
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """field.py PROGRAM CASE: runs the story of one case on the built program and checks every outcome that it states.
-README.md has the form of a case. Exit code 1: an outcome differs; 2: the case itself is malformed."""
+README.md describes the form of a case. Exit code 1: an outcome differs; 2: the case itself is malformed."""
 
 import json
 import math
@@ -14,20 +14,21 @@ import tempfile
 
 VERBS_WITHOUT_DATA = {"generate", "replay"}
 COMMAND_LIMIT = 120  # seconds; a command that takes longer hangs
-TOLERANCE = 1e-9  # of "~", relative
+TOLERANCE = 1e-9  # relative, for "~"
 
 
 class Malformed(Exception):
-    """The case is written wrongly: line and reason."""
+    """The case is malformed: line and reason."""
 
 
 class Differs(Exception):
-    """The program said something else: line, what was stated, what was found."""
+    """The program's answer differs: line, stated value, found value."""
 
 
 def expand(text):
-    """The text of a .in file written out: between "repeat N" and "end" the lines are written for n = 1 to N, ${EXPRESSION} is
-    its value, where n and line (the number of the line written) are known. Empty lines and comments (#) are left out."""
+    """Expands the text of a .in file: lines between "repeat N" and "end" are written for n = 1 to N, and ${EXPRESSION}
+    is replaced by its value, in which n and line (the number of the written line) are known. Empty lines and comments
+    (#) are dropped."""
     out, block, count = [], None, 0
 
     def write(line, n):
@@ -50,12 +51,12 @@ def expand(text):
         else:
             write(line, 0)
     if block is not None:
-        raise Malformed("a repeat has no end")
+        raise Malformed("a repeat without an end")
     return "".join(line + "\n" for line in out)
 
 
 def value_at(answer, path):
-    """What the path names: a.b, a[0], a[-1], a[*].b (a list of each), a.length (of a list)."""
+    """The value at the path: a.b, a[0], a[-1], a[*].b (a list of each), a.length (of a list)."""
     steps = re.findall(r"\[(\*|-?\d+)\]|([^.\[\]]+)", path)
     for position, (index, key) in enumerate(steps):
         if index == "*":
@@ -75,7 +76,7 @@ def differs(line, stated, found):
 
 
 class Command:
-    """One line of the story that starts with '>', and what the program answered."""
+    """One line of the story that starts with '>', with the program's answer."""
 
     def __init__(self, program, words, folder):
         arguments = [program, *words]
@@ -89,7 +90,7 @@ class Command:
         self.answer = None
 
     def json(self):
-        """The answer as JSON. Questions change nothing, so the command is simply asked again with --json."""
+        """The answer as JSON. Questions change nothing, so the command is repeated with --json."""
         if self.answer is None:
             text = self.texts["stdout"]
             if self.again:
@@ -106,7 +107,7 @@ class Command:
                 differs(number, line, f"exit {self.code}\n{self.texts['stderr']}")
             return int(words[1])
         if len(words) < 3:
-            raise Malformed(f"line {number}: not understood: {line}")
+            raise Malformed(f"line {number}: unknown statement: {line}")
         subject, relation, rest = words
         if subject in self.texts and relation in ("has", "lacks"):
             text = self.texts[subject]
@@ -129,12 +130,12 @@ class Command:
             if relation == "~" and not math.isclose(float(found), stated, rel_tol=TOLERANCE):
                 differs(number, line, json.dumps(found))
         else:
-            raise Malformed(f"line {number}: not understood: {line}")
+            raise Malformed(f"line {number}: unknown statement: {line}")
         return None
 
 
 def run(program, case, folder):
-    """Runs the case's story in the folder. Returns how many commands and statements it has."""
+    """Runs the case's story in the folder. Returns the numbers of its commands and statements."""
     for name in os.listdir(case):
         source = os.path.join(case, name)
         if name.endswith(".in"):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""field_test.py PROGRAM: the harness itself. A wrong statement of each form fails, a malformed story is told apart, repetitions
-are written out, and every case's folder is listed in CMakeLists.txt."""
+"""field_test.py PROGRAM: tests the harness. A wrong statement of each form fails, a malformed story is recognised,
+repetitions are expanded, and every case's folder is listed in CMakeLists.txt."""
 
 import os
 import re
@@ -86,15 +86,15 @@ with tempfile.TemporaryDirectory(prefix="field-") as folder:
 for expected, story in (
     ("holds", "What happened.\n> ingest events.jsonl\nexit 1\n> refused list\n# said\nrefused.length = 1\n"),
     ("differs", "> ingest events.jsonl\n> refused list\nrefused.length = 1\n"),  # its exit code 1 is not stated
-    ("differs", "> ingest events.jsonl\n"),  # the same, of the last command
+    ("differs", "> ingest events.jsonl\n"),  # the same for the last command
     ("malformed", "Nothing is run.\n"),
-    ("malformed", "> generate --quiet --results 1 more.jsonl\n"),  # nothing is stated
+    ("malformed", "> generate --quiet --results 1 more.jsonl\n"),  # no statement
 ):
     check(expected, story, lambda: run(story))
 
 written = field.expand('# said\n\n{"a": ${line}}\nrepeat 2\n{"id": ${10+n}}\n{"x": "${n*2} ${line}"}\nend\n')
 if written != '{"a": 1}\n{"id": 11}\n{"x": "2 3"}\n{"id": 12}\n{"x": "4 5"}\n':
-    sys.exit(f"field_test.py: repetitions are written out wrongly:\n{written}")
+    sys.exit(f"field_test.py: repetitions are expanded wrongly:\n{written}")
 
 with open(os.path.join(HERE, "CMakeLists.txt")) as file:
     listed = re.findall(r"^cobblestone_field_case\((\w+)\)", file.read(), re.MULTILINE)

@@ -1,5 +1,5 @@
-// Copies of a running engine for backups while its log is trimmed all the time: every copy is a data directory as of one
-// commit, whose log has what its states go on from.
+// Copies of a running engine for backups while its log is trimmed continuously. Every copy is a data
+// directory as of one commit, and its log holds everything that its states need to continue.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::BusySettings;
 
-// Whether the log of a copy begins behind its first record of completions.
+// Whether the log of a copy begins after its first record of completions.
 bool IsTrimmed(const std::string& directory, std::uint32_t partitions) {
   auto log = stream::embedded::Log::Open(
       {.path = directory + "/log", .topics = wire::Manifest(partitions), .read_only = true});
@@ -35,21 +35,22 @@ bool IsTrimmed(const std::string& directory, std::uint32_t partitions) {
   return false;
 }
 
-TEST(BackupTrim, EveryCopyOfALogThatIsTrimmedOpensAndGoesOn) {
+TEST(BackupTrim, EveryCopyOfATrimmedLogOpensAndContinues) {
   const testing::TempDir dir;
   const auto events = testing::Traffic(36, 20000);
   settings::RunSettings settings = BusySettings(dir / "data");
-  settings.retention.inputs_bytes = 1;  // what lies behind the older checkpoint goes at once
+  settings.retention.inputs_bytes = 1;  // everything before the older checkpoint is trimmed at once
   auto engine = Engine::Open(settings, [](const std::string&) {});
   ASSERT_TRUE(engine.ok()) << engine.status().message();
   (*engine)->Start();
-  std::atomic<bool> taken = false;
+  std::atomic<bool> ingested = false;
   std::atomic<bool> enough = false;
   std::thread ingest([&] {
     const Status s = testing::Ingest(**engine, events);
     EXPECT_TRUE(s.ok()) << s.message();
-    taken = true;
-    // The same under another name: repeats, which are recognised and change states, until a copy is trimmed.
+    ingested = true;
+    // Sends the same events under another source name until a copy is trimmed. They are recognised as repeats
+    // and change states.
     for (std::uint64_t at = 0, round = 0; !enough; ++round) {
       AppendBlock block{.source = "again", .first_line = at};
       for (int i = 0; i < 300; ++i) {
@@ -62,7 +63,7 @@ TEST(BackupTrim, EveryCopyOfALogThatIsTrimmedOpensAndGoesOn) {
   });
   std::string last;
   int copies = 0;
-  for (bool trimmed = false; !(trimmed && taken && copies >= 10) && !::testing::Test::HasFailure();
+  for (bool trimmed = false; !(trimmed && ingested && copies >= 10) && !::testing::Test::HasFailure();
        ++copies) {
     const auto copied = (*engine)->CopyForBackup();
     EXPECT_TRUE(copied.ok()) << copied.status().message();
@@ -72,7 +73,7 @@ TEST(BackupTrim, EveryCopyOfALogThatIsTrimmedOpensAndGoesOn) {
     const auto figures = backup::CheckDataDirectory(last, settings.partitions);
     EXPECT_TRUE(figures.ok()) << "copy " << copies << ": " << figures.status().message();
     trimmed = IsTrimmed(last, settings.partitions);
-    if (!(trimmed && taken && copies >= 9)) fs::remove_all(last);
+    if (!(trimmed && ingested && copies >= 9)) fs::remove_all(last);
   }
   enough = true;
   ingest.join();

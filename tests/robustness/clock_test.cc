@@ -1,5 +1,5 @@
-// A clock that is wrong, while the pipeline runs and between its runs: no number changes, nothing is refused or lost,
-// time in the data goes neither back nor far ahead.
+// A wrong clock, while the pipeline runs and between its runs: no number changes, nothing is refused or lost,
+// and event time neither goes back nor runs far ahead.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,12 +32,12 @@ using testing::Event;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr double kStart = 1.7e9;  // of the traffic, UNIX s
+constexpr double kStart = 1.7e9;  // start of the traffic, UNIX s
 constexpr double kHour = 3600;
 constexpr double kDay = 86400;
 constexpr double kYear2100 = 4102444800;
 
-// True time, and how far the wall clock is from it, s. Outlives the engines.
+// True time, and the offset of the wall clock from it, s. Outlives the engines.
 struct FakeClock {
   std::atomic<double> now{kStart};
   std::atomic<double> off{0};
@@ -71,7 +71,7 @@ std::unique_ptr<Engine> Open(const settings::RunSettings& settings, const Engine
   return *std::move(engine);
 }
 
-// Ticks as the claims stage of partition 0 saw them.
+// Ticks as the claims stage of partition 0 received them.
 std::vector<double> TicksOf(Engine& engine) {
   engine.WaitIdle();
   std::vector<double> ticks;
@@ -98,7 +98,7 @@ std::map<std::string, std::uint64_t> RefusalsOf(Engine& engine) {
   return outcome.refusals;
 }
 
-// Sends the source on up to event `end`, as a live project does: each block at the true time of its last event.
+// Sends the source up to event `end` as a live project does: each block at the true time of its last event.
 void IngestLive(Engine& engine, const std::vector<Event>& events, std::size_t end, FakeClock& clock) {
   std::uint64_t at = engine.Producer("traffic").lines;
   while (at < end) {
@@ -122,7 +122,7 @@ constexpr double kRight = 0;
 constexpr double kFiveHoursBack = -5 * kHour;
 constexpr double kFlatBattery = -kStart;  // 1970
 
-TEST(Clock, OneThatIsSetBackChangesNothing) {
+TEST(Clock, SettingTheClockBackChangesNoResult) {
   const testing::TempDir temp;
   const std::vector<Event> events = testing::Traffic(21, 6000);
   const std::size_t part = events.size() / 6;
@@ -157,18 +157,20 @@ TEST(Clock, OneThatIsSetBackChangesNothing) {
   testing::ExpectLikeTheOracle(*engine, events);
   EXPECT_EQ(RefusalsOf(*engine).count("FROM_THE_FUTURE"), 0u);
   const std::vector<double> ticks = TicksOf(*engine);
-  EXPECT_GT(ticks.size(), 100u) << "time went on all the while";
-  EXPECT_TRUE(std::is_sorted(ticks.begin(), ticks.end(), std::less_equal<>())) << "and never back";
+  EXPECT_GT(ticks.size(), 100u) << "event time advances throughout";
+  EXPECT_TRUE(std::is_sorted(ticks.begin(), ticks.end(), std::less_equal<>()))
+      << "event time never goes back";
   EXPECT_LE(ticks.back(), clock.now);
 }
 
-// With `ticks: input` events move time. One with a wrong date must not, or everything that waits would expire.
-TEST(Clock, AnEventOrTickFromTheYear2100MovesNoTime) {
+// With `ticks: input` events advance event time. An event with a wrong date must not, or every deferred event
+// would expire.
+TEST(Clock, AnEventOrTickFromTheYear2100DoesNotAdvanceTime) {
   const testing::TempDir temp;
   const std::vector<Event> events = testing::Traffic(22, 2000);
-  // Between two halves of the traffic: a completion, and a tick that the source sends by itself.
-  std::vector<Event> with_wrong_ones(events.begin(),
-                                     events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2));
+  // Placed between two halves of the traffic: a completion, and a tick that the source itself sends.
+  std::vector<Event> with_wrong_events(events.begin(),
+                                       events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2));
   const auto completion = std::find_if(events.begin(), events.end(), [](const Event& event) {
     return wire::PeekKind(event.envelope) == wire::EventKind::kCompletion;
   });
@@ -176,21 +178,21 @@ TEST(Clock, AnEventOrTickFromTheYear2100MovesNoTime) {
   wire::Event wrong = *wire::ParseEvent(completion->envelope);
   wrong.head = {.id = 990001, .project = wrong.head.project, .time = kYear2100};
   std::get<wire::Completion>(wrong.body).facts.result = ResultId(990001);
-  with_wrong_ones.push_back({wire::EncodeEvent(wrong), false});
-  with_wrong_ones.push_back({wire::EncodeEvent({.head = {.id = 990002, .project = {}, .time = kYear2100},
-                                                .body = wire::Tick{.time = kYear2100}}),
-                             false});
-  with_wrong_ones.insert(with_wrong_ones.end(),
-                         events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2), events.end());
+  with_wrong_events.push_back({wire::EncodeEvent(wrong), false});
+  with_wrong_events.push_back({wire::EncodeEvent({.head = {.id = 990002, .project = {}, .time = kYear2100},
+                                                  .body = wire::Tick{.time = kYear2100}}),
+                               false});
+  with_wrong_events.insert(with_wrong_events.end(),
+                           events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2), events.end());
 
   FakeClock clock;
   const auto engine = Open(testing::BusySettings(temp / "data"), clock.Options());
   ASSERT_NE(engine, nullptr);
-  IngestLive(*engine, with_wrong_ones, with_wrong_ones.size(), clock);
+  IngestLive(*engine, with_wrong_events, with_wrong_events.size(), clock);
   testing::ExpectLikeTheOracle(*engine, events);
   EXPECT_EQ(RefusalsOf(*engine)["FROM_THE_FUTURE"], 2u);
   const std::vector<double> ticks = TicksOf(*engine);
-  ASSERT_GT(ticks.size(), 100u) << "time goes on behind it";
+  ASSERT_GT(ticks.size(), 100u) << "event time advances after the wrong events";
   EXPECT_LE(ticks.back(), clock.now);
 }
 
@@ -198,22 +200,22 @@ class WallTicks : public ::testing::Test {
  protected:
   WallTicks() : settings_(testing::BusySettings(temp_ / "data")) { settings_.ticks = settings::Ticks::kWall; }
 
-  // With a project, so that there is somebody to tell the time.
+  // With one project: the coordinator announces ticks only to known projects.
   std::unique_ptr<Engine> OpenWithProject(bool accept_time_jump) {
     EngineOptions options = clock_.Options();
     options.accept_time_jump = accept_time_jump;
     auto engine = Open(settings_, options);
     if (engine == nullptr || engine->Producer("project").lines > 0) return engine;
-    engine->LookAtClock();  // or its thread's first tick comes behind the project at times
+    engine->LookAtClock();  // otherwise the thread's first tick sometimes comes after the project
     const std::string app =
         wire::EncodeEvent({.head = {.id = 1, .project = ProjectId(1), .time = kStart},
                            .body = wire::AppChange{.app = AppId(1), .policy = "runtime"}});
-    const auto said =
+    const auto answer =
         engine->Append({.source = "project", .first_line = 0, .lines = {{.envelope = app}}, .barrier = true});
-    EXPECT_TRUE(said.ok()) << said.status().message();
+    EXPECT_TRUE(answer.ok()) << answer.status().message();
     return engine;
   }
-  // The ticks that come of a clock that says so, looked at twice.
+  // New ticks after the wall clock is set to `wall` and read twice.
   std::vector<double> NewTicks(Engine& engine, double wall) {
     clock_.off = wall - clock_.now;
     engine.LookAtClock();
@@ -232,31 +234,31 @@ class WallTicks : public ::testing::Test {
 
 constexpr double kMark = 1.7e9 + 400;  // a multiple of 600 s
 
-TEST_F(WallTicks, AscendAndRepeatNothing) {
+TEST_F(WallTicks, AscendWithoutRepeats) {
   const auto engine = OpenWithProject(false);
   ASSERT_NE(engine, nullptr);
   EXPECT_THAT(NewTicks(*engine, kMark + 601), ElementsAre(kMark + 600));
   EXPECT_THAT(NewTicks(*engine, kMark + 1100), IsEmpty());
   EXPECT_THAT(NewTicks(*engine, kMark + 1200), ElementsAre(kMark + 1200));
-  EXPECT_THAT(NewTicks(*engine, kMark + 1200 - 5 * kHour), IsEmpty()) << "set back a little";
+  EXPECT_THAT(NewTicks(*engine, kMark + 1200 - 5 * kHour), IsEmpty()) << "set back by less than a day";
   EXPECT_THAT(NewTicks(*engine, kMark + 1199), IsEmpty());
   EXPECT_THAT(NewTicks(*engine, kMark + 1800 + 5 * kHour), ElementsAre(kMark + 1800 + 5 * kHour))
-      << "a gap is one tick";
+      << "a gap gives one tick";
   EXPECT_THAT(clock_.Warnings(), IsEmpty());
 }
 
-TEST_F(WallTicks, HoldStillWhenTheClockIsADayOffUntilItIsRightAgain) {
+TEST_F(WallTicks, StopAtAJumpOfMoreThanADayUntilTheClockIsRight) {
   const auto engine = OpenWithProject(false);
   ASSERT_NE(engine, nullptr);
   EXPECT_THAT(NewTicks(*engine, kMark), ElementsAre(kMark));
-  EXPECT_THAT(NewTicks(*engine, kMark + kDay), ElementsAre(kMark + kDay)) << "a day is no jump";
+  EXPECT_THAT(NewTicks(*engine, kMark + kDay), ElementsAre(kMark + kDay)) << "a day is not a jump";
   const double last = kMark + kDay;
   EXPECT_THAT(NewTicks(*engine, kYear2100), IsEmpty());
   EXPECT_THAT(NewTicks(*engine, kYear2100 + 600), IsEmpty());
   EXPECT_THAT(clock_.Warnings(), ElementsAre(::testing::AllOf(HasSubstr("event time is stopped"),
                                                               HasSubstr("2100-01-01 00:00:00 UTC"),
                                                               HasSubstr("run --accept-time-jump"))))
-      << "told once";
+      << "warned once";
   EXPECT_THAT(NewTicks(*engine, last + 600), ElementsAre(last + 600));
   EXPECT_THAT(clock_.Warnings(), ElementsAre(HasSubstr("event time continues")));
   EXPECT_THAT(NewTicks(*engine, 3600), IsEmpty()) << "1970";
@@ -264,14 +266,14 @@ TEST_F(WallTicks, HoldStillWhenTheClockIsADayOffUntilItIsRightAgain) {
   EXPECT_THAT(NewTicks(*engine, last + 1200), ElementsAre(last + 1200));
 }
 
-TEST_F(WallTicks, GoOnOverAJumpThatTheOperatorAccepts) {
+TEST_F(WallTicks, ContinueAfterAJumpThatTheOperatorAccepts) {
   {
     const auto engine = OpenWithProject(false);
     ASSERT_NE(engine, nullptr);
     EXPECT_THAT(NewTicks(*engine, kMark), ElementsAre(kMark));
     ASSERT_TRUE(engine->Stop().ok());
   }
-  const double later = kMark + 10 * kDay;  // it was stopped for so long
+  const double later = kMark + 10 * kDay;  // the engine was stopped for so long
   clock_.off = later - clock_.now;
   {
     const auto engine = OpenWithProject(false);
@@ -284,13 +286,12 @@ TEST_F(WallTicks, GoOnOverAJumpThatTheOperatorAccepts) {
   ASSERT_NE(engine, nullptr);
   EXPECT_THAT(NewTicks(*engine, later), ElementsAre(later));
   EXPECT_THAT(clock_.Warnings(), IsEmpty());
-  EXPECT_THAT(NewTicks(*engine, later + 2 * kDay), IsEmpty())
-      << "what was accepted is the clock of the start";
+  EXPECT_THAT(NewTicks(*engine, later + 2 * kDay), IsEmpty()) << "only the clock at start was accepted";
   EXPECT_THAT(clock_.Warnings(), ElementsAre(HasSubstr("event time is stopped")));
 }
 
-// A clock far ahead, believed for a while, has left append times that would let everything in for decades.
-TEST_F(WallTicks, AcceptingTheClockTakesBackAppendTimesThatWereAhead) {
+// While the clock was far ahead, it left append times that would make every event acceptable for decades.
+TEST_F(WallTicks, AcceptingTheClockResetsAppendTimesThatWereAhead) {
   {
     clock_.off = kYear2100 - clock_.now;
     const auto engine = OpenWithProject(false);
@@ -302,7 +303,7 @@ TEST_F(WallTicks, AcceptingTheClockTakesBackAppendTimesThatWereAhead) {
   {
     const auto engine = OpenWithProject(false);
     ASSERT_NE(engine, nullptr);
-    EXPECT_GE(engine->log().Now(), kYear2100) << "nobody said which of them is right";
+    EXPECT_GE(engine->log().Now(), kYear2100) << "no operator has said which clock is right";
     ASSERT_TRUE(engine->Stop().ok());
   }
   const auto engine = OpenWithProject(true);

@@ -30,7 +30,7 @@ std::string BytesOf(const std::string& hex) {
   return bytes;
 }
 
-// The app's policy from now on.
+// The next version of the app's policy.
 Event NextVersion(const std::vector<Event>& events, std::string_view policy, AppId* app) {
   for (const Event& one : events) {
     if (wire::PeekKind(one.envelope) != wire::EventKind::kApp) continue;
@@ -64,13 +64,13 @@ class Operator {
   }
   ~Operator() { EXPECT_TRUE(engine_->Stop().ok()); }
 
-  void TakeIn(const std::vector<Event>& events) {
+  void IngestAll(const std::vector<Event>& events) {
     WriteTraffic(events, dir_ / "traffic.pb");
     IngestSummary summary;
     const auto client = ClientOf(*engine_);
-    const Status taken = cobblestone::access::Ingest(
+    const Status ingested = cobblestone::access::Ingest(
         *client, {.file = dir_ / "traffic.pb", .source = "traffic"}, {}, &summary);
-    EXPECT_TRUE(taken.ok()) << taken.message();
+    EXPECT_TRUE(ingested.ok()) << ingested.message();
   }
   void Decide(const CorrectionRequest& request, std::vector<Event>* out) {
     const auto plan = engine_->Corrections(request, {});
@@ -80,7 +80,7 @@ class Operator {
       for (const auto& row : plan->at("corrections"))
         out->push_back({BytesOf(row.at("event").get<std::string>()), false});
   }
-  // Results of the app that got a grant.
+  // Results of the app that received a grant.
   std::vector<ResultId> Granted(AppId app) {
     std::vector<ResultId> results;
     const Status read =
@@ -109,17 +109,17 @@ std::vector<Event> WithCorrections(const std::vector<Event>& events) {
   const auto play = [&](std::size_t from, std::size_t to) {
     all.insert(all.end(), events.begin() + static_cast<std::ptrdiff_t>(events.size() * from / 4),
                events.begin() + static_cast<std::ptrdiff_t>(events.size() * to / 4));
-    decides.TakeIn(all);
+    decides.IngestAll(all);
   };
   const auto decide = [&](const CorrectionRequest& request) {
     const std::size_t before = all.size();
     decides.Decide(request, &all);
     corrections += all.size() - before;
-    decides.TakeIn(all);
+    decides.IngestAll(all);
   };
   play(0, 2);
   all.push_back(NextVersion(events, "runtime", &app));
-  decides.TakeIn(all);
+  decides.IngestAll(all);
   for (const std::int64_t host : {2, 9, 16, 23})
     decide({.target = TargetKind::kHost, .id = host, .reason = "forged results"});
   const std::vector<ResultId> granted = decides.Granted(app);

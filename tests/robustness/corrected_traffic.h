@@ -1,4 +1,5 @@
-// Traffic in the middle of which an operator reverses and prices anew, by what the ledger has by then.
+// Traffic in the middle of which an operator reverses and reprices credit, planned from the ledger at that
+// point.
 #pragma once
 
 #include <vector>
@@ -7,9 +8,10 @@
 
 namespace cobblestone::testing {
 
-// Of RestlessTraffic: with reversals of some hosts at half and at three quarters of it, another version of the policy `runtime`
-// at half, and results priced anew by it. They are decided as `order: lockstep` decides, so what they rest on is so in each run
-// in that order. Each is said twice.
+// RestlessTraffic with corrections: an operator reverses some hosts after one half and after three quarters
+// of the traffic, and after one half introduces another version of the policy `runtime` and reprices results
+// by it. The corrections are planned on a pipeline with `order: lockstep`, so they are based on the same
+// ledger in every lockstep run. Each correction is sent twice.
 std::vector<Event> WithCorrections(const std::vector<Event>& events);
 
 }  // namespace cobblestone::testing

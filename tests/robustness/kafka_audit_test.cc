@@ -1,5 +1,6 @@
-// `cobblestone audit` of a deployment on a real broker, in place: while a worker runs and a source is ingested nothing is
-// wrong, and one micro-credit that is wrong in a checkpoint, or in a record that somebody else has written, is found.
+// `cobblestone audit` of a deployment on a real broker, in place. While a worker runs and a source is
+// ingested the audit reports nothing. It reports one wrong micro-credit in a checkpoint, and a grant that no
+// worker has written.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,7 +47,7 @@ constexpr std::chrono::seconds kRest{120};
 
 class KafkaAudit : public ::testing::Test {
  protected:
-  // With --json; the exit code says the same as the answer.
+  // Runs the audit with --json; the exit code agrees with the answer.
   static nlohmann::json Audit(const KafkaWorld& world, const std::vector<std::string>& more = {}) {
     std::vector<std::string> words = {"audit", "--json"};
     words.insert(words.end(), more.begin(), more.end());
@@ -98,8 +99,8 @@ class KafkaAudit : public ::testing::Test {
   std::unique_ptr<stream::kafka::Cluster> cluster_;
 };
 
-TEST_F(KafkaAudit, WhileAWorkerRunsAndASourceIsIngestedNothingIsWrong) {
-  KafkaWorld world(*broker_, 61);  // traffic without an end
+TEST_F(KafkaAudit, FindsNothingWhileAWorkerRunsAndASourceIsIngested) {
+  KafkaWorld world(*broker_, 61);  // endless traffic
   auto worker = world.Worker("w0");
   ASSERT_TRUE(world.AwaitRest(kRest)) << world.Tasks().dump(1);
   std::uint64_t before = 0;
@@ -113,7 +114,7 @@ TEST_F(KafkaAudit, WhileAWorkerRunsAndASourceIsIngestedNothingIsWrong) {
     EXPECT_EQ(since["since"]["grants"], before);
     EXPECT_EQ(stream.Finish(), "");
   }
-  // At rest the audit reads all, and as much as an audit on one machine.
+  // At rest the audit reads everything, and counts as much as an audit on one machine.
   ASSERT_TRUE(world.AwaitRest(kRest));
   const auto in_place = Audit(world);
   EXPECT_EQ(in_place["problem_count"], 0) << in_place.dump(1);
@@ -127,8 +128,8 @@ TEST_F(KafkaAudit, WhileAWorkerRunsAndASourceIsIngestedNothingIsWrong) {
   });
 }
 
-// A row of a host's account in the topic of the checkpoints: the worker's own state is right.
-TEST_F(KafkaAudit, OneMicroCreditInACheckpointIsFoundAndTheAccountIsNamed) {
+// Changes a row of a host's account in the checkpoint topic; the worker's own state is correct.
+TEST_F(KafkaAudit, OneWrongMicroCreditInACheckpointNamesTheAccount) {
   world_ = std::make_unique<KafkaWorld>(*broker_, Traffic(61, 3000));
   {
     auto worker = world_->Worker("w0");
@@ -161,8 +162,8 @@ TEST_F(KafkaAudit, OneMicroCreditInACheckpointIsFoundAndTheAccountIsNamed) {
   const auto admin = stream::kafka::MakeTopicAdmin(deployment_.cluster);
   ASSERT_TRUE(admin.ok());
   ASSERT_TRUE(AwaitNoMembers(**admin, settings_, [](const std::string&) {}).ok());
-  stream::kafka::NoListener nobody;
-  auto group = cluster_->NewGroup("onlooker", nobody);
+  stream::kafka::NoListener listener;
+  auto group = cluster_->NewGroup("onlooker", listener);
   ASSERT_TRUE(group.ok());
   const auto committed = (*group)->Committed({kSlot}, true, kPatience);
   ASSERT_TRUE(committed.ok() && committed->front().offset);
@@ -185,8 +186,9 @@ TEST_F(KafkaAudit, OneMicroCreditInACheckpointIsFoundAndTheAccountIsNamed) {
                                       " of project 1: the total differs by 1 micro-credits from the grants"));
 }
 
-// A worker takes what is in the topic: accounts then agree with the ledger, but the grant with nothing.
-TEST_F(KafkaAudit, AGrantThatSomebodyElseHasWrittenIsFound) {
+// The worker applies the forged grant from the topic, so accounts agree with the ledger, but nothing
+// justifies the grant.
+TEST_F(KafkaAudit, AForgedGrantIsFound) {
   world_ = std::make_unique<KafkaWorld>(*broker_, Traffic(61, 3000));
   auto worker = world_->Worker("w0");
   ASSERT_LE(world_->Ingest().code, 1);

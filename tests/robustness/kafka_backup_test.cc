@@ -1,5 +1,6 @@
-// Backups of a deployment on a real broker while its workers run: killed, made while a source sends, restored on one machine,
-// where the source continues and the result equals the oracle's, and brought back to new topics.
+// Backups of a deployment on a real broker while its workers run. Backups are killed, made while a source
+// sends, restored on one machine where the source continues and the result equals the oracle's, and moved to
+// new topics.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,8 +36,8 @@ constexpr int kBusyExitCode = 4;
 constexpr int kUsageExitCode = 2;
 constexpr int kKilled = 128 + SIGKILL;
 
-// Restores the newest backup on one machine, where the source is sent again: only the rest of it is ingested, and the
-// result is the oracle's.
+// Restores the newest backup on one machine and sends the source again. Only the rest of the source is
+// ingested, and the result equals the oracle's.
 void ExpectThatTheSourceContinues(const KafkaWorld& world, const std::string& set,
                                   const std::vector<Event>& events, const std::string& skipped = "") {
   const std::string directory = world.path("");
@@ -60,7 +61,7 @@ void ExpectThatTheSourceContinues(const KafkaWorld& world, const std::string& se
   }
 }
 
-TEST(KafkaBackup, MadeBesideWorkersRestoresOnOneMachineAndGoesOnWhereItStood) {
+TEST(KafkaBackup, MadeBesideWorkersRestoresOnOneMachineAndContinues) {
   const auto broker = TestBroker::Shared();
   const std::vector<Event> events = Traffic(62, 3000);
   const KafkaWorld world(*broker, events);
@@ -69,8 +70,8 @@ TEST(KafkaBackup, MadeBesideWorkersRestoresOnOneMachineAndGoesOnWhereItStood) {
   auto worker = world.Worker("w0");
   const std::string half = world.path("half.pb");
   WriteTraffic({events.begin(), events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2)}, half);
-  const Finished taken = world.Run({"ingest", half, "--source", "traffic.pb"});
-  ASSERT_LE(taken.code, 1) << taken.err;  // 1: bad lines of the traffic were told
+  const Finished ingested = world.Run({"ingest", half, "--source", "traffic.pb"});
+  ASSERT_LE(ingested.code, 1) << ingested.err;  // 1: bad lines of the traffic were reported
   ASSERT_TRUE(world.AwaitRest(std::chrono::seconds(60))) << world.Tasks().dump(1);
 
   const auto with_config = [&](std::vector<std::string> words) {
@@ -93,7 +94,7 @@ TEST(KafkaBackup, MadeBesideWorkersRestoresOnOneMachineAndGoesOnWhereItStood) {
     EXPECT_LE(rest.code, 1) << rest.err;
     EXPECT_TRUE(world.AwaitRest(std::chrono::seconds(60)));
   };
-  // In a thread of its own, because it lowers the priority of its thread.
+  // In a separate thread, because BackUpKafka lowers the priority of its thread.
   std::optional<Result<backup::BackupOutcome>> outcome;
   std::thread([&] {
     outcome.emplace(backup::BackUpKafka(
@@ -111,7 +112,8 @@ TEST(KafkaBackup, MadeBesideWorkersRestoresOnOneMachineAndGoesOnWhereItStood) {
   EXPECT_EQ(onto_kafka.code, kUsageExitCode) << onto_kafka.err;
   ExpectThatTheSourceContinues(world, set, events,
                                WithCommas(events.size() / 2) + " lines were already ingested, skipped");
-  // Or on new topics, as after the loss of the cluster: the other half of the source goes there.
+  // The backup is also moved to new topics, as after the loss of the cluster, and the other half of the
+  // source is ingested there.
   const KafkaWorld next_cluster(*broker, events);
   const std::string one = world.path("one.yaml");
   std::ofstream(one) << "data_directory: " << world.path("lost") << "\npartitions: 4\n";
@@ -127,8 +129,8 @@ TEST(KafkaBackup, MadeBesideWorkersRestoresOnOneMachineAndGoesOnWhereItStood) {
   next_cluster.ExpectLikeTheOracle(false);
 }
 
-// Wherever between the source's transactions the moment falls.
-TEST(KafkaBackup, MadeWhileASourceSendsHasThisSourcesPositionAndEvents) {
+// Holds wherever the backup falls between the source's transactions.
+TEST(KafkaBackup, MadeWhileASourceSendsHasItsPositionAndEvents) {
   const auto broker = TestBroker::Shared();
   const std::vector<Event> events = Traffic(63, 3000);
   const KafkaWorld world(*broker, events);
@@ -143,7 +145,7 @@ TEST(KafkaBackup, MadeWhileASourceSendsHasThisSourcesPositionAndEvents) {
   ExpectThatTheSourceContinues(world, set, events);
 }
 
-TEST(KafkaBackup, WaitsForAMomentWithoutAnOpenTransactionAndNamesThePartition) {
+TEST(KafkaBackup, WaitsForOpenTransactionsAndNamesThePartition) {
   const auto broker = TestBroker::Shared();
   const KafkaWorld world(*broker, Traffic(64, 300));
   const std::string set = world.path("backups");

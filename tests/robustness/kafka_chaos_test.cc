@@ -1,8 +1,9 @@
-// Three workers on a real broker, of which at any time some are killed, asleep for longer than their session, leaving,
-// without room on their disks, without what they had there, or back with a clock of another year; hot standbys take over.
-// Afterwards lag reaches zero in bounded time, and everything is as the independent computation says.
+// Three workers on a real broker. At any time some of them are killed, stopped for longer than their session,
+// leaving, out of disk space, without their disk's contents, or restarted with a wrong clock; hot standbys
+// take over. Afterwards lag reaches zero in bounded time, and every result equals the oracle's.
 //
-// COBBLESTONE_CHAOS_ROUNDS: how many faults (the short form: each kind once); COBBLESTONE_CHAOS_SEED: in which order.
+// COBBLESTONE_CHAOS_ROUNDS: how many faults (the short form: each kind once); COBBLESTONE_CHAOS_SEED: their
+// order.
 
 #include <gtest/gtest.h>
 
@@ -35,7 +36,7 @@ constexpr int kFullExitCode = 74;             // docs/guides/command-line.md
 constexpr milliseconds kBeyondSession{4500};  // the session is 3 s
 constexpr seconds kPatience{180};
 
-// The last lines of what a worker said.
+// The last lines of a worker's output.
 std::string End(const std::string& text) {
   std::size_t from = text.size();
   for (int lines = 0; lines < 8 && from != std::string::npos && from > 0; ++lines)
@@ -54,7 +55,7 @@ class KafkaChaos : public ::testing::Test {
     world_ = std::make_unique<KafkaWorld>(*broker_, static_cast<std::uint64_t>(seed_) + 30,
                                           KafkaWorldOptions{.kafka = "  standby: hot\n"});
     for (const char* name : {"a", "b", "c"}) {
-      // On the small disk of its own each has room as long as nobody takes it.
+      // Each member has its own small disk, with room until a fault fills it.
       disks_.push_back(std::make_unique<SmallDisk>("300m"));
       if (disks_.back()->mounted())
         fs::create_directory_symlink(disks_.back()->dir().path(), world_->state_of(name));
@@ -62,10 +63,10 @@ class KafkaChaos : public ::testing::Test {
     }
   }
 
-  // As a service manager would.
+  // Restarts a member, as a service manager would.
   void Start(Member& member) { member.process = world_->Worker(member.name); }
 
-  // Kills with a transaction open: this member, or one that has one.
+  // Kills a process with a transaction open: this member, or another one that has one.
   Member& Kill(Member& chosen, const std::string& kind) {
     Member* member = &chosen;
     bool open = world_->StopInTransaction(chosen.name, *chosen.process);
@@ -86,7 +87,7 @@ class KafkaChaos : public ::testing::Test {
       fs::remove_all(entry.path());
   }
 
-  // Some bytes in each of its files of state are not what was written.
+  // Flips bits in some of the member's state files.
   void Damage(const Member& member) {
     for (const auto& entry : fs::recursive_directory_iterator(world_->state_of(member.name))) {
       if (!entry.is_regular_file() || entry.file_size() == 0 || random_() % 2 == 0) continue;
@@ -112,7 +113,7 @@ class KafkaChaos : public ::testing::Test {
       }
     }
     EXPECT_EQ(member.process->Wait(), kFullExitCode) << member.process->err();
-    fs::resize_file(path, 0);  // a process that was just started may have inherited it
+    fs::resize_file(path, 0);  // a process that was just started may have inherited the open file
     fs::remove(path);
     faults_.Note("disk full", open);
   }
@@ -130,7 +131,8 @@ class KafkaChaos : public ::testing::Test {
     return members_.front();
   }
 
-  // A checkpoint of some slot that this worker owns is newer than all that there were. False: not in time.
+  // Waits until a slot of this worker has a newer checkpoint than at the start of the wait. False: not in
+  // time.
   [[nodiscard]] bool AwaitCheckpointOf(const Member& member) const {
     std::vector<std::uint64_t> before;
     return world_->Await(
@@ -189,7 +191,7 @@ class KafkaChaos : public ::testing::Test {
       }
       case 6: Start(Kill(Coordinator(), "coordinator's worker killed among ticks")); break;
       case 7: {
-        // The first checkpoint after a restart is of what was written before the crash, too.
+        // The first checkpoint after a restart includes what was written before the crash.
         Member& killed = Kill(member, "killed, disk lost after the next checkpoint");
         Start(killed);
         (void)AwaitCheckpointOf(killed);
@@ -207,7 +209,8 @@ class KafkaChaos : public ::testing::Test {
       }
       default: {
         const auto at = static_cast<std::size_t>(&member - members_.data());
-        if (!disks_[at]->mounted()) return;  // this user may not mount one: program_disk_full_test says so
+        if (!disks_[at]->mounted())
+          return;  // this user may not mount a disk; program_disk_full_test reports that
         FillDisk(member, *disks_[at]);
         Start(member);
         break;
@@ -239,7 +242,7 @@ TEST_F(KafkaChaos, WorkersComeAndGoAndNothingIsLostOrDoubled) {
     }
     ASSERT_NO_FATAL_FAILURE(Strike(deck.back()));
     deck.pop_back();
-    // What has ended by itself would stay away: nobody starts it again.
+    // A member that exited on its own would stay down, because nothing restarts it.
     for (Member& member : members_) ASSERT_TRUE(member.process->Runs()) << member.process->err();
   }
   EXPECT_EQ(feed.Finish(), "");

@@ -1,7 +1,7 @@
-// The broker compacts the checkpoint's topic while a worker writes to it; the worker is killed in the middle of a
-// transaction, and its disk is lost. From what is left of the topic it comes to the same state.
+// The broker compacts the checkpoint topic while a worker writes to it. The worker is killed in the middle of
+// a transaction and loses its disk. It restores the same state from the compacted topic.
 //
-// COBBLESTONE_CHAOS_ROUNDS: how often; COBBLESTONE_CHAOS_SEED: with which traffic.
+// COBBLESTONE_CHAOS_ROUNDS: how often; COBBLESTONE_CHAOS_SEED: which traffic.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ using stream::kafka::Millis;
 
 constexpr seconds kPatience{180};
 
-// The checkpoint's topic as its readers see it.
+// The checkpoint topic as its readers see it.
 class CheckpointTopic {
  public:
   explicit CheckpointTopic(const KafkaWorld& world) : partitions_(KafkaWorldOptions{}.partitions) {
@@ -43,13 +43,13 @@ class CheckpointTopic {
     cluster_ = std::move(*cluster);
   }
 
-  // Of each slot but the coordinator's, where its partition ends.
+  // The end offset of each slot's partition, except the coordinator's.
   [[nodiscard]] std::vector<std::uint64_t> Ends() const {
     std::vector<std::uint64_t> ends(partitions_);
     for (std::uint32_t k = 0; k < partitions_; ++k) (void)Read(k, ~0ull, &ends[k]);
     return ends;
   }
-  // How many messages there are before `ends`. Only a compaction makes them fewer.
+  // Counts the messages before `ends`. Only a compaction can reduce the number.
   [[nodiscard]] std::vector<std::uint64_t> MessagesBefore(const std::vector<std::uint64_t>& ends) const {
     std::vector<std::uint64_t> messages(partitions_);
     std::uint64_t ignored = 0;
@@ -77,7 +77,8 @@ class CheckpointTopic {
   std::unique_ptr<stream::kafka::Cluster> cluster_;
 };
 
-// While it waits, options of the topic are not what `topics create` made them, and no program would begin with it.
+// During the wait the topic's options differ from those that `topics create` sets, so no program could start
+// then.
 void AwaitCompaction(const KafkaWorld& world) {
   const CheckpointTopic checkpoint(world);
   const std::string name = world.prefix() + ".checkpoint";
@@ -99,7 +100,7 @@ void AwaitCompaction(const KafkaWorld& world) {
                   {{"segment.ms", "86400000"}, {"min.compaction.lag.ms", "3600000"}});
 }
 
-TEST(KafkaCheckpoint, OneThatWasCompactedGivesTheSameState) {
+TEST(KafkaCheckpoint, ACompactedCheckpointGivesTheSameState) {
   const int rounds = FromEnvironment("COBBLESTONE_CHAOS_ROUNDS", 1);
   const int seed = FromEnvironment("COBBLESTONE_CHAOS_SEED", 1);
   std::printf("seed %d, %d rounds\n", seed, rounds);
@@ -109,13 +110,14 @@ TEST(KafkaCheckpoint, OneThatWasCompactedGivesTheSameState) {
   KafkaWorld::Stream stream(world);
   FaultCounts faults;
   for (int round = 0; round < rounds; ++round) {
-    // One that is whole of every slot that has events, for the next one to take the place of.
+    // Waits for a complete checkpoint of every slot that has events, and then for a newer one that supersedes
+    // it.
     std::vector<std::uint64_t> first;
     ASSERT_TRUE(world.Await(
         [&](const nlohmann::json& answer) {
           std::vector<std::uint64_t> now;
           for (const auto& task : answer["tasks"]) now.push_back(task.value("checkpoint", std::uint64_t{0}));
-          now.pop_back();  // the coordinator's
+          now.pop_back();  // the coordinator's slot
           if (first.empty() && std::count(now.begin(), now.end(), 0) == 0) first = now;
           bool newer = !first.empty();
           for (std::size_t k = 0; k < first.size(); ++k) newer = newer && now[k] > first[k];

@@ -1,6 +1,6 @@
-// An export of a deployment on a real broker while its workers work: BOINC's own files of a project that was adopted; under load
-// each export agrees with its ledger; and what an incremental one and the full one before it come to is, to the byte, what
-// the deployment moved to one machine writes.
+// Exports of a deployment on a real broker while its workers run. An export of an adopted project equals
+// BOINC's own files. Under load each export agrees with its ledger. A full export followed by an incremental
+// one equals, byte for byte, the export of the deployment moved to one machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -39,7 +39,7 @@ constexpr const char* kVariant = "c_sort_id_recs10";
 std::string Golden(const std::string& name) {
   return std::string(COBBLESTONE_SOURCE_DIR) + "/tests/golden/export/" + name;
 }
-// Whether compressed or not.
+// The file's content, whether compressed or not.
 std::string Content(const std::string& path) {
   std::string content;
   char buffer[1 << 14];
@@ -73,7 +73,7 @@ class KafkaExport : public ::testing::Test {
   json ManifestOf(const std::string& out) {
     return json::parse(Content(world_.path(out + "/manifest.json")), nullptr, false);
   }
-  // Until it shows what is wanted: it follows the workers' checkpoints.
+  // Repeats the export until it shows the expected state, because an export follows the workers' checkpoints.
   void ExportUntil(const std::string& out, const std::vector<std::string>& more,
                    const std::function<bool()>& is_there) {
     const auto until = std::chrono::steady_clock::now() + kPatience;
@@ -82,9 +82,9 @@ class KafkaExport : public ::testing::Test {
       ASSERT_EQ(done.code, 0) << done.out << done.err;
       if (is_there()) return;
     } while (std::chrono::steady_clock::now() < until);
-    FAIL() << "it is not there: " << ManifestOf(out)["ledger"].dump(1);
+    FAIL() << "the export never showed the expected state: " << ManifestOf(out)["ledger"].dump(1);
   }
-  // The deployment at rest, moved to one machine.
+  // Exports the deployment, at rest and moved to one machine.
   void ExportMigrated(const std::string& out) {
     world_.WithMigrated(
         [&](Engine& engine) {
@@ -105,7 +105,7 @@ class KafkaExport : public ::testing::Test {
   const std::string time_ = "1795204139";
 };
 
-TEST_F(KafkaExport, WhileWorkersWorkItsFilesAreThoseOfTheLedger) {
+TEST_F(KafkaExport, MatchesTheLedgerWhileWorkersRun) {
   std::vector<std::unique_ptr<Background>> workers;
   for (const char* name : {"a", "b"}) workers.push_back(world_.Worker(name));
   const Finished adopted = world_.Run({"adopt", Golden("entities.json"), "--json"});
@@ -118,7 +118,7 @@ TEST_F(KafkaExport, WhileWorkersWorkItsFilesAreThoseOfTheLedger) {
   const auto adopted_files = FilesOf(world_.path("of_file"));
   ExportUntil("full", {}, [&] { return FilesOf(world_.path("full")) == adopted_files; });
 
-  // Under load, with hosts on their way to others.
+  // Under load, while hosts move to other owners.
   auto ingest = world_.IngestInBackground();
   int exported = 0;
   while (ingest->Runs()) {

@@ -1,5 +1,5 @@
-// What went wrong in a run, by kind, and whether the worker that it hit had a transaction open: asked of the brokers
-// themselves. `./dev chaos` adds the lines up that are printed here.
+// Counts the faults of a run by kind, and whether the worker that was hit had a transaction open, as the
+// brokers report. `./dev chaos` sums up the lines that are printed here.
 #pragma once
 
 #include <map>
@@ -7,12 +7,12 @@
 
 namespace cobblestone::testing {
 
-// COBBLESTONE_CHAOS_ROUNDS, COBBLESTONE_CHAOS_SEED.
+// An integer from COBBLESTONE_CHAOS_ROUNDS or COBBLESTONE_CHAOS_SEED.
 int FromEnvironment(const char* name, int otherwise);
 
 class FaultCounts {
  public:
-  // Prints "fault | KIND | COUNT | WITH AN OPEN TRANSACTION", a line for each.
+  // Prints "fault | KIND | COUNT | WITH AN OPEN TRANSACTION", one line per kind.
   ~FaultCounts();
   void Note(const std::string& kind, bool open, int count = 1);
   [[nodiscard]] int all() const;

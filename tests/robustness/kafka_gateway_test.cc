@@ -1,5 +1,5 @@
-// Gateways beside a deployment on a real broker: several of them, each with a view of its own, take one source's events in once
-// and show the same accounts as one machine does.
+// Several gateways on a deployment on a real broker, each with its own view. Together they ingest the events
+// of one source exactly once and show the same accounts as one machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ class KafkaGateway : public ::testing::Test {
     EXPECT_TRUE(served->Start()) << served->process().err();
     return served;
   }
-  // Until it was taken: a source that somebody else has sent since is asked for anew.
+  // Repeats the request while the gateway answers 503, as for a source that another gateway has sent since.
   json Send(Served& to, std::size_t begin, std::size_t end) {
     std::string text;
     for (std::size_t i = begin; i < std::min(end, lines_.size()); ++i) text += lines_[i];
@@ -64,7 +64,7 @@ class KafkaGateway : public ::testing::Test {
     EXPECT_EQ(reply.status, 200) << reply.body << to.process().err();
     return reply.json()["data"];
   }
-  // One of the figures that those who watch are sent.
+  // The first `flow` event of the live stream.
   static json NextFlow(const std::string& url) {
     httplib::Client client(url);
     client.set_read_timeout(60);
@@ -80,7 +80,7 @@ class KafkaGateway : public ::testing::Test {
     });
     return flow;
   }
-  // Of all users, without what depends on when it is asked.
+  // Accounts of all users, without the fields that depend on the time of the request.
   static json Accounts(const std::function<json(int user)>& ask) {
     json all = json::array();
     for (int user = 1; user <= 13; ++user) {
@@ -96,7 +96,7 @@ class KafkaGateway : public ::testing::Test {
   std::vector<std::string> lines_;
 };
 
-TEST_F(KafkaGateway, SeveralTakeASourceInOnceAndShowWhatOneMachineDoes) {
+TEST_F(KafkaGateway, SeveralIngestASourceOnceAndAgreeWithOneMachine) {
   ASSERT_GT(lines_.size(), 400u);
   ASSERT_EQ(RunProgram(dir_.path(), {"ingest", "events.jsonl", "--data", "reference"}).code, 0);
   const json truth = Accounts([&](int user) {
@@ -109,12 +109,14 @@ TEST_F(KafkaGateway, SeveralTakeASourceInOnceAndShowWhatOneMachineDoes) {
 
   EXPECT_EQ(Send(*first, 0, 200)["appended"], 200);
   EXPECT_EQ(Send(*second, 200, lines_.size())["appended"], lines_.size() - 200);
-  // The first does not know of that, and somebody has lost the answer.
+  // The first gateway does not know of the second one's events. A client that lost the answer sends
+  // everything again.
   const json again = Send(*first, 0, lines_.size());
   EXPECT_EQ(again["appended"], 0);
   EXPECT_EQ(again["lines"], lines_.size());
   EXPECT_EQ(first->Get("/api/v1/events?source=http", kIngestToken).json()["data"]["lines"], lines_.size());
-  // The source is of the token that used it first, at every gateway; another one does not end its publisher either.
+  // Every gateway knows which token used the source first. A request with another token does not close its
+  // publisher either.
   for (Served* gateway : {first.get(), second.get()}) {
     EXPECT_EQ(gateway->Get("/api/v1/events?source=http", kOtherIngestToken).status, 403);
     EXPECT_EQ(gateway->Post(kEvents + std::to_string(lines_.size()), "\n", kOtherIngestToken).status, 403);
@@ -142,7 +144,7 @@ TEST_F(KafkaGateway, SeveralTakeASourceInOnceAndShowWhatOneMachineDoes) {
     ASSERT_EQ(why.status, 200) << why.body;
     EXPECT_EQ(why.json()["data"]["grants"][0]["credit"], grants.json()["data"][0]["credit"]);
     EXPECT_EQ(gateway->Get("/api/v1/health").json()["status"], "ok");
-    // Each stage's own figures, though one slot runs them all, in another process.
+    // Figures per stage, though one slot in another process runs all stages.
     const json tasks = gateway->Get("/api/v1/tasks", kReadToken).json()["data"];
     std::map<std::string, std::uint64_t> records;
     for (const json& task : tasks["tasks"])
@@ -155,7 +157,7 @@ TEST_F(KafkaGateway, SeveralTakeASourceInOnceAndShowWhatOneMachineDoes) {
     for (const json& stage : flow["stages"]) stages.push_back(stage["stage"]);
     EXPECT_EQ(stages, (std::vector<std::string>{"claims", "grants", "accounts", "teams", "coordinator"}));
   }
-  // Nobody works any more: that is seen, and what was shown is shown on.
+  // Without a worker the health is degraded, and the gateway continues to show the last state.
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();
   const Reply unwell = first->GetUntil(
@@ -168,11 +170,11 @@ TEST_F(KafkaGateway, SeveralTakeASourceInOnceAndShowWhatOneMachineDoes) {
   }
 }
 
-// A block of broadcasts waits until workers have processed all before it. Here none works, so what does not wait for that block is
-// answered before it, at any speed.
-TEST_F(KafkaGateway, ASourceThatWaitsForItsBroadcastsHoldsUpNoOther) {
+// A block of broadcasts waits until workers have processed everything before it. Here no worker runs, so a
+// request that does not wait for that block is answered before it, at any speed.
+TEST_F(KafkaGateway, ASourceThatWaitsForItsBroadcastsDelaysNoOther) {
   auto gateway = Gateway("one");
-  constexpr int kWaiting = 6;  // one owner has fewer threads than these want
+  constexpr int kWaiting = 6;  // more than the threads of one owner
   const std::size_t broadcasts = 9;
   std::string catalogue;
   for (std::size_t i = 0; i < broadcasts; ++i) catalogue += lines_[i];
@@ -187,13 +189,13 @@ TEST_F(KafkaGateway, ASourceThatWaitsForItsBroadcastsHoldsUpNoOther) {
       return answer ? answer->status : 0;
     }));
   const std::string results = lines_[lines_.size() - 2] + lines_.back();
-  const Reply taken = gateway->Post("/api/v1/events?source=quick&first_line=0", results, kIngestToken);
-  EXPECT_EQ(taken.status, 200) << taken.body;
+  const Reply accepted = gateway->Post("/api/v1/events?source=quick&first_line=0", results, kIngestToken);
+  EXPECT_EQ(accepted.status, 200) << accepted.body;
   EXPECT_EQ(gateway->Post("/api/v1/events?source=quick&first_line=2", results, kIngestToken).status, 200);
   EXPECT_EQ(gateway->Get("/api/v1/tasks", kReadToken).status, 200);
   EXPECT_NE(gateway->Get("/api/v1/health").status, 0);
   for (const auto& one : waiting)
-    EXPECT_NE(one.wait_for(seconds(0)), std::future_status::ready) << "nobody has processed it";
+    EXPECT_NE(one.wait_for(seconds(0)), std::future_status::ready) << "no worker has processed it";
 
   auto worker = world_->Worker("a");
   for (auto& one : waiting) EXPECT_EQ(one.get(), 200) << gateway->process().err();

@@ -1,5 +1,5 @@
-// A worker dies just when it gives a slot up, and is back within its session: the group of static members does not notice,
-// and the slot has no owner. The workers find that, and share out again.
+// A worker dies while it releases a slot, and restarts within its session. The group of static members does
+// not notice, and the slot has no owner. The workers detect that and rebalance.
 
 #include <gtest/gtest.h>
 
@@ -16,17 +16,17 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{120};
 
-bool EverySlotIsSomebodys(const nlohmann::json& answer) {
+bool EverySlotHasAnOwner(const nlohmann::json& answer) {
   bool all = !answer["tasks"].empty();
   for (const auto& task : answer["tasks"]) all = all && !task.value("worker", "").empty();
   return all;
 }
 
-TEST(KafkaGroup, ASlotThatWasGivenUpByAWorkerThatDiedIsNotNobodysForEver) {
+TEST(KafkaGroup, ASlotOfADeadWorkerFindsANewOwner) {
   const auto broker = TestBroker::Shared();
   const KafkaWorld world(*broker, Traffic(98, 1500));
   auto a = world.Worker("a", "revoked:1");
-  ASSERT_TRUE(world.Await(EverySlotIsSomebodys, kPatience)) << world.Tasks().dump(1);
+  ASSERT_TRUE(world.Await(EverySlotHasAnOwner, kPatience)) << world.Tasks().dump(1);
   auto b = world.Worker("b");
   EXPECT_EQ(a->Wait(), 128 + SIGKILL) << a->err();
   a = world.Worker("a");

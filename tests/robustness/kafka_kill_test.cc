@@ -1,6 +1,6 @@
-// Workers on a real broker are killed at each step of a commit, again and again, while events come in. Afterwards every
-// grant and every total is what the independent computation says, and every commit executed again, from the first on, has
-// the fingerprint that its journal holds.
+// Workers on a real broker are killed at each step of a commit, repeatedly, while events are ingested.
+// Afterwards every grant and every total equals the oracle's, and every commit, re-executed from the first
+// one, has the fingerprint in its journal.
 //
 // COBBLESTONE_CHAOS_ROUNDS: how many kills (the short form: two at each step).
 
@@ -45,11 +45,12 @@ TEST(KafkaKill, NothingIsLostOrDoubledWhereverAWorkerDies) {
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();
   for (const std::string& point : points)
-    EXPECT_GE(faults.Of("killed at " + point), rounds / 7) << "killed too seldom at " << point;
+    EXPECT_GE(faults.Of("killed at " + point), rounds / 7) << "too few kills at " << point;
   world.ExpectLikeTheOracle();
 }
 
-// Jobs paid while they run: a trickle is five writes elsewhere, and what it is worth is known to two stages here.
+// Jobs that are paid while they run. Elsewhere a trickle takes five separate writes; here two stages share
+// its price.
 TEST(KafkaKill, NoTrickleIsLostOrPaidTwiceWhereverAWorkerDies) {
   const auto broker = TestBroker::Shared();
   const auto seed = static_cast<unsigned>(FromEnvironment("COBBLESTONE_CHAOS_SEED", 1));
@@ -62,7 +63,7 @@ TEST(KafkaKill, NoTrickleIsLostOrPaidTwiceWhereverAWorkerDies) {
     ASSERT_EQ(worker->Wait(), kKilled) << point << ": " << worker->err();
   }
   auto worker = world.Worker("w0");
-  EXPECT_LE(source->Wait(), 1) << source->err();  // 1: bad lines of the traffic were told
+  EXPECT_LE(source->Wait(), 1) << source->err();  // 1: bad lines of the traffic were reported
   EXPECT_TRUE(world.AwaitRest(std::chrono::seconds(180))) << world.Tasks().dump(1);
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();

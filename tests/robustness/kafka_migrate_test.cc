@@ -1,5 +1,6 @@
-// An operator who starts small and grows, on a real broker: half of the traffic on one machine, the move, the other half on
-// Kafka; then back again. All history is there, exact, and a move that was broken off is never taken for one that was not.
+// An operator who starts small and grows, on a real broker: half of the traffic on one machine, the
+// migration, the other half on Kafka, then back again. All history is preserved exactly, and an interrupted
+// migration is never mistaken for a complete one.
 
 #include <gtest/gtest.h>
 
@@ -24,11 +25,12 @@ TEST(KafkaMigrate, FromOneMachineToKafkaInTheMiddleOfTheTraffic) {
   const std::string directory = world.path("");
   const std::string one = world.path("one.yaml");
   std::ofstream(one) << "data_directory: " << world.path("one") << "\npartitions: 4\n";
-  // As the source that is taken in whole afterwards: what is known of it is not taken in twice.
+  // Named like the source that is ingested in full afterwards, so that no event is ingested twice.
   const std::string half = world.path("half.pb");
   WriteTraffic({events.begin(), events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2)}, half);
-  const Finished taken = RunProgram(directory, {"ingest", half, "--source", "traffic.pb", "--config", one});
-  ASSERT_LE(taken.code, 1) << taken.err;  // 1: bad lines of the traffic were told
+  const Finished ingested =
+      RunProgram(directory, {"ingest", half, "--source", "traffic.pb", "--config", one});
+  ASSERT_LE(ingested.code, 1) << ingested.err;  // 1: bad lines of the traffic were reported
 
   const auto arguments = [&](const KafkaWorld& to) {
     return std::vector<std::string>{"migrate", "--from", one, "--to", to.ConfigOf("admin")};
@@ -40,9 +42,9 @@ TEST(KafkaMigrate, FromOneMachineToKafkaInTheMiddleOfTheTraffic) {
     EXPECT_TRUE(worker->WaitFor("its journal or checkpoint is not empty")) << worker->err();
     worker->Signal(SIGTERM);
     EXPECT_EQ(worker->Wait(), 0) << worker->err();
-    const Finished taken_up =
+    const Finished rebuilt =
         RunProgram(directory, {"rebuild", "--journal", "--config", broken_off.ConfigOf("admin")});
-    EXPECT_EQ(taken_up.code, 5) << taken_up.out << taken_up.err;
+    EXPECT_EQ(rebuilt.code, 5) << rebuilt.out << rebuilt.err;
     const Finished again = RunProgram(directory, arguments(broken_off));
     EXPECT_EQ(again.code, 2) << again.out << again.err;
     EXPECT_NE(again.err.find("an interrupted migration"), std::string::npos) << again.err;
@@ -56,7 +58,7 @@ TEST(KafkaMigrate, FromOneMachineToKafkaInTheMiddleOfTheTraffic) {
   EXPECT_TRUE(world.AwaitRest(std::chrono::seconds(60))) << world.Tasks().dump(1);
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();
-  // From the checkpoint: what came before lies in no journal here.
+  // From the checkpoint, because no journal here holds the commits before the migration.
   world.ExpectLikeTheOracle(false);
 }
 

@@ -1,5 +1,5 @@
-// State that was made for one deployment is not gone on with on another: the worker says so before it executes anything,
-// and what was there serves the first one as before.
+// A worker does not continue state of one deployment on another one. It refuses before it executes anything,
+// and the state stays usable for the first deployment.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class KafkaOtherCluster : public ::testing::Test {
  protected:
   void SetUp() override {
     auto worker = world_.Worker("w0");
-    EXPECT_LE(world_.Ingest().code, 1);  // 1: bad lines of the traffic were told
+    EXPECT_LE(world_.Ingest().code, 1);  // 1: bad lines of the traffic were reported
     Stop(*worker);
   }
   static void Stop(Background& worker) {
@@ -32,7 +32,7 @@ class KafkaOtherCluster : public ::testing::Test {
     worker.Signal(SIGTERM);
     EXPECT_EQ(worker.Wait(), 0) << worker.err();
   }
-  // The worker's configuration with one word of it another.
+  // The worker's configuration with `word` replaced.
   [[nodiscard]] std::string ConfigWith(const std::string& word, const std::string& instead) const {
     std::stringstream text;
     text << std::ifstream(world_.ConfigOf("w0")).rdbuf();
@@ -71,7 +71,7 @@ TEST_F(KafkaOtherCluster, StateOfAnotherPrefixIsRefused) {
 }
 
 TEST_F(KafkaOtherCluster, StateOfAnotherClusterIsRefused) {
-  const auto other = TestBroker::Own(1);
+  const auto other = TestBroker::Dedicated(1);
   const std::string config =
       ConfigWith("bootstrap: " + broker_->bootstrap(), "bootstrap: " + other->bootstrap());
   const Finished made = RunProgram(world_.path(""), {"topics", "create", "--config", config});
@@ -80,7 +80,7 @@ TEST_F(KafkaOtherCluster, StateOfAnotherClusterIsRefused) {
   ExpectAsBefore();
 }
 
-TEST_F(KafkaOtherCluster, StateThatDoesNotSayWhoseItIsIsThrownAway) {
+TEST_F(KafkaOtherCluster, StateOfAnUnknownDeploymentIsDiscarded) {
   const std::string place = world_.state_of("w0") + "/kafka-state/w0.0";
   std::fstream(place + "/deployment", std::ios::in | std::ios::out).seekp(10).put('?');
   {

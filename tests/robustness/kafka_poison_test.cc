@@ -1,5 +1,6 @@
-// A record that crashes whoever processes it, on a real broker: it is found by its deaths, passed over, and lies in
-// `refused` with its bytes. Given to the pipeline once more, when it crashes nobody, it makes everything as it should be.
+// A record that crashes every process that reads it, on a real broker. Repeated crashes identify the record;
+// it is skipped and stored in `refused` with its bytes. Resubmitted once it no longer crashes, it restores
+// the correct result.
 
 #include <gtest/gtest.h>
 
@@ -20,10 +21,10 @@ namespace {
 
 constexpr int kKilled = 128 + SIGKILL;
 
-TEST(KafkaPoison, ARecordThatCrashesTheProgramIsPassedOverAndNothingElse) {
+TEST(KafkaPoison, OnlyTheRecordThatCrashesTheProgramIsSkipped) {
   const auto broker = TestBroker::Shared();
   const KafkaWorld world(*broker, Traffic(33, 3000));
-  const std::string deadly = "completions/1@7:1";  // in the midst of the first block
+  const std::string deadly = "completions/1@7:1";  // in the middle of the first block
   auto ingest = world.IngestInBackground();
   int deaths = 0;
   std::unique_ptr<Background> worker;
@@ -44,7 +45,7 @@ TEST(KafkaPoison, ARecordThatCrashesTheProgramIsPassedOverAndNothingElse) {
   for (const auto& one : refused.at("refused"))
     if (one.at("reason") == "CRASHED") crashed.push_back(one.at("number"));
   ASSERT_EQ(crashed.size(), 1u) << refused.dump(1);
-  // It has another offset now, which kills nobody.
+  // The resubmitted record has another offset, at which nothing crashes.
   (void)world.Ask({"refused", "resubmit", std::to_string(crashed[0]), "--json"});
   EXPECT_TRUE(world.AwaitRest(std::chrono::seconds(60))) << world.Tasks().dump(1);
   worker->Signal(SIGTERM);

@@ -1,8 +1,9 @@
-// Two workers on a real broker, over a network that fails in every way the proxy knows, while events come in. Then it is
-// whole again, and within a bounded time nothing waits any more; every grant and every total is what the independent
-// computation says, and every commit executed again has the fingerprint that its journal holds.
+// Two workers on a real broker, over a network that fails in every way the proxy supports, while events are
+// ingested. When the network is whole again, lag reaches zero in bounded time. Every grant and every total
+// equals the oracle's, and every re-executed commit has the fingerprint in its journal.
 //
-// COBBLESTONE_CHAOS_ROUNDS: how often each of the answers that matter most is lost (the short form: four times).
+// COBBLESTONE_CHAOS_ROUNDS: how often each of the most important answers is lost (the short form: four
+// times).
 
 #include <gtest/gtest.h>
 
@@ -34,7 +35,7 @@ struct Aimed {
   KafkaApi api;
 };
 
-// What happens by itself all the time, each of it to one request in so many.
+// Background faults, each with a small probability per request.
 void Disturb(KafkaProxy& proxy) {
   for (const KafkaApi api :
        {KafkaApi::kProduce, KafkaApi::kAddPartitionsToTxn, KafkaApi::kAddOffsetsToTxn,
@@ -48,7 +49,8 @@ void Disturb(KafkaProxy& proxy) {
   proxy.Inject({.kind = FaultKind::kCutBefore, .probability = 0.0005});
 }
 
-// By what it does to those who wait. Requests of these kinds come of nothing but an open transaction.
+// Counts faults by their effect on the client. Requests of the kinds in `open` are sent only within an open
+// transaction.
 void Note(const KafkaProxy::Counts& counts, FaultCounts* faults) {
   for (const auto& [what, count] : counts) {
     const auto [kind, api] = what;
@@ -74,7 +76,7 @@ TEST(KafkaProxyChaos, NothingIsLostOrDoubledWhateverTheNetworkDoes) {
   const int seed = FromEnvironment("COBBLESTONE_CHAOS_SEED", 1);
   std::printf("seed %d, %d rounds\n", seed, rounds);
   KafkaProxy proxy(static_cast<std::uint64_t>(seed));
-  const auto broker = TestBroker::OwnBehind(proxy.address());
+  const auto broker = TestBroker::DedicatedBehind(proxy.address());
   proxy.SetBroker(broker->behind_proxy());
   KafkaWorld world(*broker, static_cast<std::uint64_t>(seed) + 30, {.bootstrap = proxy.address()});
   const std::vector<std::string> names = {"w0", "w1"};
@@ -83,7 +85,8 @@ TEST(KafkaProxyChaos, NothingIsLostOrDoubledWhateverTheNetworkDoes) {
   ASSERT_TRUE(world.AwaitRest(kPatience)) << world.Tasks().dump(1);
   KafkaWorld::Feed feed(world);
 
-  // Each of these hits a worker itself, one after the other in a random order, while the rest goes on.
+  // Each of these faults hits a worker itself, one after the other in a random order, while the background
+  // faults continue.
   const std::vector<Aimed> kinds = {{FaultKind::kLoseAndCut, KafkaApi::kEndTxn},
                                     {FaultKind::kLoseAndCut, KafkaApi::kTxnOffsetCommit},
                                     {FaultKind::kLoseAndHang, KafkaApi::kEndTxn},
@@ -104,7 +107,7 @@ TEST(KafkaProxyChaos, NothingIsLostOrDoubledWhateverTheNetworkDoes) {
       const auto deadline = std::chrono::steady_clock::now() + kPatience;
       while (!proxy.Await(kind, api, before + 1, milliseconds(100)))
         ASSERT_LT(std::chrono::steady_clock::now(), deadline)
-            << FaultName(kind) << " " << ApiName(api) << " found nothing\n"
+            << FaultName(kind) << " " << ApiName(api) << " matched no request\n"
             << world.Tasks().dump(1);
       for (std::size_t i = 0; i < workers.size(); ++i) ASSERT_TRUE(workers[i]->Runs()) << workers[i]->err();
     }

@@ -1,5 +1,6 @@
-// A publisher on a real broker, over a network that fails: answers late, connections cut, answers lost of what took effect.
-// What it has committed is there once, in order, whatever it had to do for it. And the proxy does what it says.
+// A publisher on a real broker, over a network that fails: late answers, cut connections, lost answers to
+// requests that took effect. Every committed record is there exactly once and in order. The proxy itself
+// works as specified.
 
 #include "tests/support/kafka_proxy.h"
 
@@ -29,10 +30,10 @@ constexpr std::uint32_t kPartitions = 2;
 
 class KafkaProxyTest : public ::testing::Test {
  protected:
-  // One broker and one proxy for all stories; topics of its own for each.
+  // One broker and one proxy for all tests; each test has its own topics.
   static void SetUpTestSuite() {
     proxy = std::make_unique<KafkaProxy>(1);
-    broker = TestBroker::OwnBehind(proxy->address());
+    broker = TestBroker::DedicatedBehind(proxy->address());
     proxy->SetBroker(broker->behind_proxy());
   }
   static void TearDownTestSuite() {
@@ -76,7 +77,7 @@ class KafkaProxyTest : public ::testing::Test {
     return std::move(*made);
   }
 
-  // In one transaction: a record for each partition, and one more of the source.
+  // In one transaction: one record for each partition, and the source's position.
   void Publish(int n) {
     for (std::uint32_t p = 0; p < kPartitions; ++p)
       ASSERT_TRUE(publisher->AddTo({kEvents, p}, "record " + std::to_string(n)).ok());
@@ -84,7 +85,7 @@ class KafkaProxyTest : public ::testing::Test {
     ASSERT_TRUE(s.ok()) << "commit " << n << ": " << s.message();
   }
 
-  // Read past the proxy. The broker says that a transaction is committed a moment before readers see it.
+  // Reads without the proxy. The broker reports a transaction as committed shortly before readers see it.
   static void ExpectOnceEach(int records) {
     std::vector<std::string> expected;
     for (int n = 1; n <= records; ++n) expected.push_back("record " + std::to_string(n));
@@ -113,15 +114,15 @@ class KafkaProxyTest : public ::testing::Test {
   std::unique_ptr<Publisher> publisher;
 };
 
-TEST_F(KafkaProxyTest, ClientsStayWithIt) {
+TEST_F(KafkaProxyTest, ClientsStayOnTheProxy) {
   const int before = proxy->connections();
   Publish(1);
-  EXPECT_GE(before, 2);  // to find the cluster, and to the broker under the name that the cluster gives it
+  EXPECT_GE(before, 2);  // one to find the cluster, one to the broker under its advertised name
   EXPECT_TRUE(proxy->counts().empty());
   ExpectOnceEach(1);
 }
 
-TEST_F(KafkaProxyTest, AnAnswerComesLate) {
+TEST_F(KafkaProxyTest, AnAnswerIsDelayed) {
   Publish(1);
   const int before = proxy->Count(FaultKind::kDelay);
   proxy->Inject({.kind = FaultKind::kDelay, .api = KafkaApi::kEndTxn, .times = 2, .delay = Millis(300)});
@@ -134,7 +135,7 @@ TEST_F(KafkaProxyTest, AnAnswerComesLate) {
   ExpectOnceEach(3);
 }
 
-TEST_F(KafkaProxyTest, TheEndOfATransactionTookEffectAndItsAnswerIsLost) {
+TEST_F(KafkaProxyTest, ACommitWhoseAnswerIsLostIsPublishedOnce) {
   const int before = proxy->Count(FaultKind::kLoseAndCut, KafkaApi::kEndTxn);
   for (int n = 1; n <= 5; ++n) {
     proxy->Inject({.kind = FaultKind::kLoseAndCut, .api = KafkaApi::kEndTxn, .times = 1});
@@ -144,7 +145,7 @@ TEST_F(KafkaProxyTest, TheEndOfATransactionTookEffectAndItsAnswerIsLost) {
   ExpectOnceEach(5);
 }
 
-TEST_F(KafkaProxyTest, TheEndOfATransactionTookEffectAndNothingIsHeardAnyMore) {
+TEST_F(KafkaProxyTest, ACommitWhoseConnectionHangsIsPublishedOnce) {
   Publish(1);
   proxy->Inject({.kind = FaultKind::kLoseAndHang, .api = KafkaApi::kEndTxn, .times = 1});
   Publish(2);

@@ -1,6 +1,5 @@
-// What an operator's `rebuild` is for, on a real broker: a group whose committed offsets are gone goes on from its
-// journals, and a state that is made again on one machine is as good as the one that was there, for the checkpoints that
-// come of it, too.
+// `rebuild` on a real broker. A group that has lost its committed offsets continues from its journals. A
+// state that is rebuilt on one machine replaces the original, also as the base of later checkpoints.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +26,7 @@ int Count(const std::string& text, const std::string& what) {
   return count;
 }
 
-// With Kafka's own tool, which refuses while sessions last.
+// Uses Kafka's own tool, which refuses while sessions last.
 bool DeleteGroup(const KafkaWorld& world) {
   const std::string command =
       "java -XX:TieredStopAtLevel=1 -cp '" COBBLESTONE_SOURCE_DIR
@@ -35,17 +34,17 @@ bool DeleteGroup(const KafkaWorld& world) {
       "--bootstrap-server " +
       world.bootstrap() + " --delete --group " + world.prefix() + ".slots 2>&1";
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  std::string said;
+  std::string output;
   while (std::chrono::steady_clock::now() < deadline) {
-    said.clear();
+    output.clear();
     FILE* pipe = ::popen(command.c_str(), "r");
     if (pipe == nullptr) return false;
     char some[4096];
-    while (const std::size_t n = std::fread(some, 1, sizeof some, pipe)) said.append(some, n);
+    while (const std::size_t n = std::fread(some, 1, sizeof some, pipe)) output.append(some, n);
     ::pclose(pipe);
-    if (said.find("was successful") != std::string::npos) return true;
+    if (output.find("was successful") != std::string::npos) return true;
   }
-  std::printf("%s\n", said.c_str());
+  std::printf("%s\n", output.c_str());
   return false;
 }
 
@@ -56,13 +55,14 @@ class KafkaRebuild : public ::testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return RunProgram(world_.path(""), arguments);
   }
-  // The source's first events; it grows.
+  // The source's first `count` events; the source grows with each call.
   void IngestSome(std::size_t count) const {
     WriteTraffic({events_.begin(), events_.begin() + static_cast<std::ptrdiff_t>(count)},
                  world_.path("some.pb"));
-    const Finished taken = RunProgram(world_.path(""), {"ingest", world_.path("some.pb"), "--source",
-                                                        "traffic.pb", "--config", world_.ConfigOf("admin")});
-    EXPECT_LE(taken.code, 1) << taken.err;  // 1: bad lines of the traffic were told
+    const Finished ingested = RunProgram(
+        world_.path(""),
+        {"ingest", world_.path("some.pb"), "--source", "traffic.pb", "--config", world_.ConfigOf("admin")});
+    EXPECT_LE(ingested.code, 1) << ingested.err;  // 1: bad lines of the traffic were reported
   }
   static void Stop(Background& worker) {
     ASSERT_TRUE(worker.WaitFor("running")) << worker.err();
@@ -75,13 +75,13 @@ class KafkaRebuild : public ::testing::Test {
   KafkaWorld world_{*broker_, events_};
 };
 
-TEST_F(KafkaRebuild, AForgottenGroupGoesOnFromItsJournals) {
+TEST_F(KafkaRebuild, ADeletedGroupContinuesFromItsJournals) {
   {
     auto worker = world_.Worker("w0");
     IngestSome(events_.size() / 2);
     Stop(*worker);
   }
-  // It dies with a transaction open, whose records lie at the end of the journals.
+  // Dies with a transaction open, whose records are at the end of the journals.
   auto ingest = world_.IngestInBackground();
   auto worker = world_.Worker("w0", "K3:12");
   ASSERT_EQ(worker->Wait(), kKilled) << worker->err();
@@ -89,7 +89,7 @@ TEST_F(KafkaRebuild, AForgottenGroupGoesOnFromItsJournals) {
 
   worker = world_.Worker("w0");
   ASSERT_TRUE(worker->WaitFor("--journal` commits the end of the journal")) << worker->err();
-  // It says so before it joins the group, too; a member has been given its slots.
+  // The worker also reports this before it joins the group; a member has been assigned its slots.
   EXPECT_TRUE(world_.Await(
       [](const nlohmann::json& answer) {
         for (const auto& task : answer["tasks"])
@@ -103,9 +103,9 @@ TEST_F(KafkaRebuild, AForgottenGroupGoesOnFromItsJournals) {
   EXPECT_NE(early.err.find("Stop all of them"), std::string::npos) << early.err;
   Stop(*worker);
 
-  const Finished taken = Rebuild({"--journal"});
-  ASSERT_EQ(taken.code, 0) << taken.err;
-  EXPECT_EQ(Count(taken.out, "continues after commit"), kSlots) << taken.out;
+  const Finished committed = Rebuild({"--journal"});
+  ASSERT_EQ(committed.code, 0) << committed.err;
+  EXPECT_EQ(Count(committed.out, "continues after commit"), kSlots) << committed.out;
   const Finished again = Rebuild({"--journal"});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(Count(again.out, "the group already has commit"), kSlots) << again.out;
@@ -117,8 +117,8 @@ TEST_F(KafkaRebuild, AForgottenGroupGoesOnFromItsJournals) {
   world_.ExpectLikeTheOracle();
 }
 
-TEST_F(KafkaRebuild, AStateThatIsMadeAgainServesAsTheOneThatWasThere) {
-  // Until here there is no checkpoint: all that the state has, the next one must say.
+TEST_F(KafkaRebuild, ARebuiltStateReplacesTheOriginal) {
+  // No checkpoint exists so far, so the next one must contain the whole state.
   std::ifstream file(world_.ConfigOf("w0"));
   std::string text(std::istreambuf_iterator<char>(file), {});
   const std::string often = "checkpoint_interval: 1 s";
@@ -138,11 +138,11 @@ TEST_F(KafkaRebuild, AStateThatIsMadeAgainServesAsTheOneThatWasThere) {
   EXPECT_EQ(Rebuild({"77"}).code, 3);
 
   auto worker = world_.Worker("w0");
-  const Finished taken = world_.Ingest();
-  EXPECT_LE(taken.code, 1) << taken.err;  // 1: bad lines of the traffic were told
+  const Finished ingested = world_.Ingest();
+  EXPECT_LE(ingested.code, 1) << ingested.err;  // 1: bad lines of the traffic were reported
   const Finished early = Rebuild({"0"});
   EXPECT_EQ(early.code, 4) << early.out << early.err;
-  // Checkpoints that were written with the state that was made again.
+  // Waits for checkpoints that were written from the rebuilt state.
   EXPECT_TRUE(world_.AwaitRest(std::chrono::seconds(60))) << world_.Tasks().dump(1);
   EXPECT_TRUE(world_.Await(
       [](const nlohmann::json& answer) {
@@ -153,7 +153,7 @@ TEST_F(KafkaRebuild, AStateThatIsMadeAgainServesAsTheOneThatWasThere) {
       std::chrono::seconds(60)))
       << world_.Tasks().dump(1);
   Stop(*worker);
-  // What the checkpoints hold is what all commits from the first on give.
+  // The checkpoints hold the state that all commits from the first one give.
   const Finished verified = RunProgram(world_.path(""), {"verify", "--config", world_.ConfigOf("admin")});
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
   EXPECT_EQ(Count(verified.out, "give the same"), kSlots) << verified.out;

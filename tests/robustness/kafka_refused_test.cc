@@ -1,4 +1,4 @@
-// A project of which much is refused: the worker warns, `tasks` shows it, and nobody is stopped.
+// A project with many refused events: the worker warns, `tasks` shows an alarm, and nothing stops.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint32_t kBroken = 9;
 constexpr int kEvents = 400;
 
-// Completions without most of what they must have.
+// Completions without most of their required fields.
 std::vector<Event> BrokenEvents() {
   std::vector<Event> events;
   for (std::uint64_t n = 1; n <= kEvents; ++n) {
@@ -33,16 +33,16 @@ std::vector<Event> BrokenEvents() {
   return events;
 }
 
-TEST(KafkaRefused, AProjectOfWhichMuchIsRefusedRaisesAnAlarm) {
+TEST(KafkaRefused, AProjectWithManyRefusedEventsRaisesAnAlarm) {
   const auto broker = TestBroker::Shared();
   const KafkaWorld world(*broker, Traffic(35, 2000), {.kafka = "  alarm_window: 10 s\n"});
   WriteTraffic(BrokenEvents(), world.path("broken.pb"));
   auto worker = world.Worker("w0");
-  EXPECT_LE(world.Ingest().code, 1);  // 1: bad lines of the traffic were told
+  EXPECT_LE(world.Ingest().code, 1);  // 1: bad lines of the traffic were reported
   const Finished sent =
       RunProgram(world.path(""), {"ingest", world.path("broken.pb"), "--config", world.ConfigOf("admin")});
   EXPECT_EQ(sent.code, 1) << sent.out << sent.err;
-  // It stands in `tasks` for a window.
+  // `tasks` shows the alarm for one window.
   nlohmann::json alarm;
   EXPECT_TRUE(world.Await(
       [&](const nlohmann::json& answer) {

@@ -18,14 +18,14 @@ constexpr int kDeleteRecords = 21;
 constexpr int kIncrementalAlterConfigs = 44;
 constexpr int kDescribeTransactions = 65;
 constexpr char kTopic = 2;
-constexpr std::size_t kHeaderBytes = 5;                 // of an answer: correlation, no tags
-constexpr std::size_t kErrorAt = kHeaderBytes + 4 + 1;  // behind "throttled for" and the number of results
+constexpr std::size_t kHeaderBytes = 5;                 // of an answer: correlation id, no tags
+constexpr std::size_t kErrorAt = kHeaderBytes + 4 + 1;  // after the throttle time and the number of results
 
 void PutBig(std::uint32_t v, int bytes, std::string* out) {
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out->push_back(static_cast<char>(v >> shift));
 }
 
-// Lengths and counts are told as one more.
+// Kafka encodes lengths and counts as the value plus one.
 void PutCount(std::size_t n, std::string* out) {
   if (n >= 127) throw std::logic_error("a request of Kafka's with so much in it needs longer counts");
   out->push_back(static_cast<char>(n + 1));
@@ -48,12 +48,12 @@ bool Receive(int fd, std::size_t bytes, std::string* to) {
   return true;
 }
 
-// What each broker answers, without the length; those that do not are left out.
+// The answer of each broker, without its length; brokers that do not answer are left out.
 std::vector<std::string> Ask(const std::string& bootstrap, int api, int version, const std::string& body) {
   std::string header;
   PutBig(static_cast<std::uint32_t>(api), 2, &header);
   PutBig(static_cast<std::uint32_t>(version), 2, &header);
-  PutBig(1, 4, &header);  // correlation
+  PutBig(1, 4, &header);  // correlation id
   PutBig(0, 2, &header);  // client.id
   PutNoTags(&header);
   std::string request;
@@ -91,7 +91,8 @@ bool HasOpenTransaction(const std::string& bootstrap, const std::string& transac
   PutText(transactional_id, &body);
   PutNoTags(&body);
   for (const std::string& answer : Ask(bootstrap, kDescribeTransactions, 0, body)) {
-    // Of the states only this one means that nothing is decided. A broker that is not the coordinator names none.
+    // Ongoing is the only state of an undecided transaction. A broker that is not the coordinator returns no
+    // state.
     if (answer.find("\x08Ongoing") != std::string::npos) return true;
   }
   return false;
@@ -106,16 +107,16 @@ void SetTopicOptions(const std::string& bootstrap, const std::string& topic,
   PutCount(options.size(), &body);
   for (const auto& [name, value] : options) {
     PutText(name, &body);
-    body.push_back('\0');  // set
+    body.push_back('\0');  // operation: set
     PutText(value, &body);
     PutNoTags(&body);
   }
   PutNoTags(&body);
-  body.push_back('\0');  // not only look whether it would do
+  body.push_back('\0');  // validate only: no
   PutNoTags(&body);
   for (const std::string& answer : Ask(bootstrap, kIncrementalAlterConfigs, 1, body))
     if (answer.size() > kErrorAt + 2 && answer[kErrorAt] == 0 && answer[kErrorAt + 1] == 0) return;
-  throw std::runtime_error("the options of " + topic + " could not be set");
+  throw std::runtime_error("could not set the options of " + topic + "");
 }
 
 void TrimPartition(const std::string& bootstrap, const std::string& topic, std::uint32_t partition,
@@ -129,13 +130,13 @@ void TrimPartition(const std::string& bootstrap, const std::string& topic, std::
   PutBig(first, 4, &body);
   PutNoTags(&body);
   PutNoTags(&body);
-  PutBig(30000, 4, &body);  // ms of patience
+  PutBig(30000, 4, &body);  // timeout, ms
   PutNoTags(&body);
-  // Behind the topic's name, the number of its partitions, and the one's number and new begin.
+  // After the topic's name, the number of its partitions, and the partition's number and new start offset.
   const std::size_t error_at = kErrorAt + 1 + topic.size() + 1 + 4 + 8;
   for (const std::string& answer : Ask(bootstrap, kDeleteRecords, 2, body))
     if (answer.size() > error_at + 2 && answer[error_at] == 0 && answer[error_at + 1] == 0) return;
-  throw std::runtime_error("a partition of " + topic + " could not be trimmed");
+  throw std::runtime_error("could not trim a partition of " + topic + "");
 }
 
 }  // namespace cobblestone::testing

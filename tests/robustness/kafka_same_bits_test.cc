@@ -1,9 +1,9 @@
-// The same bits. In lockstep one file of events gives one hash over all awards and totals, recent averages included: on one
-// machine with one thread and with four, and on a real broker with one, two and three workers, which are killed meanwhile.
-// Running freely, what comes depends on who was when where; then the journal says it, and all that lies in the topics is made
-// again from it.
+// Bit-identical results. In lockstep one file of events gives one hash over all awards and totals, recent
+// averages included: on one machine with one and with four threads, and on a real broker with one, two and
+// three workers that are killed meanwhile. In `order: arrival` the result depends on timing; then the journal
+// records it, and all topics can be reproduced from the journal.
 //
-// COBBLESTONE_CHAOS_SEED: which events (1); COBBLESTONE_CHAOS_ROUNDS: how many seeds from there on (1).
+// COBBLESTONE_CHAOS_SEED: the seed of the events (1); COBBLESTONE_CHAOS_ROUNDS: number of consecutive seeds (1).
 
 #include <gtest/gtest.h>
 
@@ -60,8 +60,8 @@ std::string OnOneMachine(const std::vector<Event>& events, std::uint32_t threads
   (*engine)->Start();
   const auto client = ClientOf(**engine);
   IngestSummary summary;
-  const Status taken = Ingest(*client, {.file = dir / "traffic.pb", .source = "traffic"}, {}, &summary);
-  EXPECT_TRUE(taken.ok()) << taken.message();
+  const Status ingested = Ingest(*client, {.file = dir / "traffic.pb", .source = "traffic"}, {}, &summary);
+  EXPECT_TRUE(ingested.ok()) << ingested.message();
   std::string hash = OutcomeHash(**engine, "embedded, " + std::to_string(threads) + " threads");
   EXPECT_TRUE((*engine)->Stop().ok());
   return hash;
@@ -69,12 +69,12 @@ std::string OnOneMachine(const std::vector<Event>& events, std::uint32_t threads
 
 struct Member {
   std::string name;
-  std::vector<std::string> deaths;  // where it is to die, the last one first, a life each
-  std::string death{};              // of this life
+  std::vector<std::string> deaths;  // failpoints, one per life, the last one first
+  std::string death{};              // failpoint of this life
   std::unique_ptr<Background> process{};
 };
 
-// Workers that die where they are told to, and come back.
+// Workers that are killed at the given failpoints and restart.
 class Crew {
  public:
   Crew(const KafkaWorld& world, std::vector<Member> members) : world_(world), members_(std::move(members)) {
@@ -84,20 +84,21 @@ class Crew {
     }
   }
 
-  // Until the file is taken in and processed and everybody has died as told; then all stop.
-  void TakeIn() {
-    // Each has slots before the first event comes: so each has work, in the middle of which it dies.
+  // Returns when the file is ingested and processed and every worker has died as planned; then stops all
+  // workers.
+  void IngestAndStop() {
+    // Each worker has slots before the first event arrives, so each dies in the middle of work.
     ASSERT_TRUE(world_.Await(
-        [this](const auto& answer) { return StartEarlyDeaths() && EachHasSlots(answer); }, kPatience))
+        [this](const auto& answer) { return RestartEarlyDeaths() && EachHasSlots(answer); }, kPatience))
         << world_.Tasks().dump(1);
     auto ingest = world_.IngestInBackground();
     while (ingest->Runs()) {
       Revive();
       std::this_thread::sleep_for(milliseconds(20));
     }
-    EXPECT_LE(ingest->Wait(), 1) << ingest->err();  // 1: bad lines of the traffic were told
+    EXPECT_LE(ingest->Wait(), 1) << ingest->err();  // 1: bad lines of the traffic were reported
     Revive();
-    ASSERT_EQ(kills_, due_) << "too few commits for all deaths";
+    ASSERT_EQ(kills_, due_) << "too few commits for all kills";
     EXPECT_TRUE(world_.AwaitRest(kPatience)) << world_.Tasks().dump(1);
     for (Member& member : members_) {
       ASSERT_TRUE(member.process->WaitFor("running")) << member.process->err();
@@ -111,8 +112,9 @@ class Crew {
   }
 
  private:
-  // Slots that come and go before there is work are commits, too: who dies of them does so again, in the work. True: nobody did.
-  bool StartEarlyDeaths() {
+  // Assigning slots before there is work makes commits, too. A worker that dies in one of them is started
+  // again with the same failpoint, to die during work. True: none died.
+  bool RestartEarlyDeaths() {
     bool none = true;
     for (Member& member : members_) {
       if (member.process->Runs()) continue;
@@ -159,13 +161,14 @@ class Crew {
 std::string OnKafka(const TestBroker& broker, const std::vector<Event>& events, std::vector<Member> members) {
   const KafkaWorld world(broker, events, {.partitions = kPartitions, .more = "order: lockstep\n"});
   Crew crew(world, std::move(members));
-  crew.TakeIn();
+  crew.IngestAndStop();
   std::string hash;
   world.WithMigrated([&](Engine& engine) { hash = OutcomeHash(engine, crew.Text()); });
   return hash;
 }
 
-// Deaths at every step of a commit. Restless traffic has some dozens of periods, each with commits of every slot.
+// Kills at every step of a commit. Restless traffic has some dozens of periods, each with commits of every
+// slot.
 std::vector<std::vector<Member>> Crews() {
   std::vector<std::vector<Member>> crews(3);
   crews[0].push_back({.name = "a", .deaths = {"K5:25", "K4:20", "K1:30"}});
@@ -177,14 +180,14 @@ std::vector<std::vector<Member>> Crews() {
   return crews;
 }
 
-TEST(KafkaSameBits, ThreadsWorkersAndDeathsDoNotShow) {
+TEST(KafkaSameBits, ThreadsWorkersAndDeathsChangeNoBit) {
   const auto broker = TestBroker::Shared();
   const int first = FromEnvironment("COBBLESTONE_CHAOS_SEED", 1);
   for (int seed = first; seed < first + FromEnvironment("COBBLESTONE_CHAOS_ROUNDS", 1); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::printf("seed %d\n", seed);
     GenerateOptions options = RestlessOptions(static_cast<std::uint64_t>(seed), 1200);
-    options.owner_changes = 0.3;  // each word of a member ends a period, which takes some transactions
+    options.owner_changes = 0.3;  // each event of a member ends a period, which takes several transactions
     const std::vector<Event> events = WithCorrections(RestlessTraffic(options));
     const std::string hash = OnOneMachine(events, 1);
     ASSERT_NE(hash, "");
@@ -194,7 +197,7 @@ TEST(KafkaSameBits, ThreadsWorkersAndDeathsDoNotShow) {
   }
 }
 
-TEST(KafkaSameBits, TheOrderIsFixedWhenTheTopicsAreMade) {
+TEST(KafkaSameBits, TheOrderIsFixedWhenTheTopicsAreCreated) {
   const auto broker = TestBroker::Shared();
   const KafkaWorld world(*broker, std::vector<Event>(), {.more = "order: lockstep\n"});
   const std::string config = world.path("arrival.yaml");
@@ -214,7 +217,7 @@ TEST(KafkaSameBits, TheOrderIsFixedWhenTheTopicsAreMade) {
   }
 }
 
-// Puts a record into the ledger that no commit has made.
+// Writes a record into the ledger that no commit has produced.
 void Forge(const std::string& config) {
   const auto settings = settings::LoadRunSettings(config);
   ASSERT_TRUE(settings.ok()) << settings.status().message();
@@ -234,7 +237,7 @@ void Forge(const std::string& config) {
   ASSERT_TRUE((*producer)->Commit().ok());
 }
 
-TEST(KafkaSameBits, WhatRanFreelyIsMadeAgainFromItsJournal) {
+TEST(KafkaSameBits, AnArrivalOrderRunIsReproducedFromItsJournal) {
   const auto broker = TestBroker::Shared();
   const auto seed = static_cast<std::uint64_t>(FromEnvironment("COBBLESTONE_CHAOS_SEED", 1));
   const KafkaWorld world(*broker, RestlessTraffic(RestlessOptions(seed, 3000)), {.partitions = kPartitions});
@@ -243,8 +246,8 @@ TEST(KafkaSameBits, WhatRanFreelyIsMadeAgainFromItsJournal) {
   members.push_back({.name = "b", .deaths = {"K4:3"}});
   members.push_back({.name = "c", .deaths = {}});
   Crew crew(world, std::move(members));
-  crew.TakeIn();
-  // Every commit from the first on, each fingerprint, all rows of state, and all that lies in the topics.
+  crew.IngestAndStop();
+  // Verifies every commit from the first one on, each fingerprint, all state rows, and all topics.
   const Finished verified = world.Run({"verify", "--outputs"});
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
   std::printf("%s", verified.out.c_str());
@@ -253,11 +256,11 @@ TEST(KafkaSameBits, WhatRanFreelyIsMadeAgainFromItsJournal) {
 
   Forge(world.ConfigOf("admin"));
   const Finished forged = world.Run({"verify", "--outputs"});
-  EXPECT_EQ(forged.code, 1) << "one record more, and nobody notices: " << forged.out << forged.err;
+  EXPECT_EQ(forged.code, 1) << "an additional record was not noticed: " << forged.out << forged.err;
   EXPECT_NE(forged.out.find("grants: partition 1 has "), std::string::npos) << forged.out;
 
-  // Inputs of its first commits are gone: that is told as a problem. Where the journal does not name them any more, as one that
-  // was not kept for ever, it is no problem, and said all the same.
+  // The inputs of the first commits are trimmed, which is reported as a problem. Once the journal of those
+  // commits is trimmed as well, as by retention, it is no problem, but still reported.
   TrimPartition(broker->bootstrap(), world.prefix() + ".catalogue", 0, 3);
   const Finished without = world.Run({"verify", std::to_string(kPartitions)});
   EXPECT_EQ(without.code, 1) << without.out << without.err;

@@ -1,6 +1,6 @@
-// Processes that share the stages out (kafka.slots: by_stage), on a real broker, one of them killed meanwhile: every grant as
-// the independent computation says, every commit executed again with an equal fingerprint. And nobody can work on the
-// same events with slots of all stages.
+// Processes that divide the stages among themselves (kafka.slots: by_stage), on a real broker, one of them
+// killed meanwhile. Every grant equals the oracle's, and every re-executed commit has an equal fingerprint.
+// Slots that run all stages are refused on the same topics.
 
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ Outcome LedgerOf(const settings::RunSettings& settings) {
   return outcome;
 }
 
-TEST(KafkaStages, ProcessesShareTheStagesOut) {
+TEST(KafkaStages, ProcessesDivideTheStages) {
   const auto broker = TestBroker::Shared();
   const auto events = Traffic(44, 4000);
   const KafkaWorld world(
@@ -78,7 +78,7 @@ TEST(KafkaStages, ProcessesShareTheStagesOut) {
   EXPECT_TRUE(ledger.granted_twice.empty());
   std::vector<std::string> envelopes;
   for (const Event& event : events) envelopes.push_back(event.envelope);
-  Outcome expected;  // of the ledger alone
+  Outcome expected;  // of the ledger only
   expected.grants = RunOracle(envelopes).grants;
   ASSERT_FALSE(expected.grants.empty());
   for (auto& [key, grant] : expected.grants) grant.to_host = grant.to_user = grant.to_team = 0;
@@ -88,7 +88,7 @@ TEST(KafkaStages, ProcessesShareTheStagesOut) {
   const Finished one = world.Run({"verify", "3", "--stage", "accounts"});
   EXPECT_EQ(one.code, 0) << one.out << one.err;
   EXPECT_NE(one.out.find("accounts slot 3: "), std::string::npos) << one.out;
-  EXPECT_NE(world.Run({"verify", "3"}).code, 0);  // whose?
+  EXPECT_NE(world.Run({"verify", "3"}).code, 0);  // no stage is given
 
   KafkaWorldOptions together;
   settings::RunSettings other = *settings;

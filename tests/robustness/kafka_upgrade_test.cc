@@ -1,7 +1,8 @@
-// A deployment goes over to a program with new rules, one worker after the other, while events come in. What the new one
-// has committed the old one leaves to it, and says so. Nothing is lost or doubled.
+// A deployment is upgraded to a program with new rules, one worker after the other, while events are
+// ingested. An old worker leaves slots with commits of the new program to it, and says so. Nothing is lost or
+// doubled.
 //
-// COBBLESTONE_CHAOS_ROUNDS: how many upgrades; COBBLESTONE_CHAOS_SEED: with which traffic.
+// COBBLESTONE_CHAOS_ROUNDS: how many upgrades; COBBLESTONE_CHAOS_SEED: which traffic.
 
 #include <gtest/gtest.h>
 
@@ -45,7 +46,7 @@ class KafkaUpgrade : public ::testing::Test {
     UseProgram(COBBLESTONE_NEXT_PROGRAM);
     return world.Worker(name);
   }
-  static void StopPolitely(Background& process) {
+  static void StopGracefully(Background& process) {
     ASSERT_TRUE(process.WaitFor("running")) << process.err();
     process.Signal(SIGTERM);
     EXPECT_EQ(process.Wait(), 0) << process.err();
@@ -57,7 +58,8 @@ class KafkaUpgrade : public ::testing::Test {
     EXPECT_EQ(process.Wait(), kKilled) << process.err();
     faults_.Note(kind, open);
   }
-  // The worker has committed, by these rules. What a former process of the name said may still stand in `tasks`.
+  // Waits until the worker has committed by these rules. `tasks` may still show the report of an earlier
+  // process of this name.
   static bool AwaitCommit(const KafkaWorld& world, const std::string& name, std::uint32_t rules) {
     return world.Await(
         [&](const nlohmann::json& answer) {
@@ -69,15 +71,15 @@ class KafkaUpgrade : public ::testing::Test {
         kPatience);
   }
 
-  // Both have committed, under load, and the first has gone over to the new program.
-  static void ComeHalfway(KafkaWorld& world, std::unique_ptr<Background>* a, std::unique_ptr<Background>* b,
-                          std::optional<KafkaWorld::Feed>* feed) {
+  // Returns when both workers have committed under load and the first one runs the new program.
+  static void UpgradeFirstWorker(KafkaWorld& world, std::unique_ptr<Background>* a,
+                                 std::unique_ptr<Background>* b, std::optional<KafkaWorld::Feed>* feed) {
     *a = Old(world, "a");
     *b = Old(world, "b");
     feed->emplace(world);
     ASSERT_TRUE(AwaitCommit(world, "a", kThisVersion) && AwaitCommit(world, "b", kThisVersion))
         << world.Tasks().dump(1);
-    StopPolitely(**a);
+    StopGracefully(**a);
     *a = New(world, "a");
     ASSERT_TRUE(AwaitCommit(world, "a", kNextVersion)) << world.Tasks().dump(1) << (*a)->err();
   }
@@ -87,9 +89,9 @@ class KafkaUpgrade : public ::testing::Test {
     std::unique_ptr<Background> a;
     std::unique_ptr<Background> b;
     std::optional<KafkaWorld::Feed> feed;
-    ASSERT_NO_FATAL_FAILURE(ComeHalfway(world, &a, &b, &feed));
+    ASSERT_NO_FATAL_FAILURE(UpgradeFirstWorker(world, &a, &b, &feed));
     KillInTransaction(world, "b", *b, kUpgrade);
-    // Back with the old program it would take slots from the new one.
+    // Restarted with the old program, it would take slots from the new one.
     b = Old(world, "b");
     EXPECT_EQ(b->Wait(), kWrongProgram) << b->err();
     EXPECT_NE(b->err().find(kNeeds), std::string::npos) << b->err();
@@ -99,13 +101,13 @@ class KafkaUpgrade : public ::testing::Test {
     a = New(world, "a");
     EXPECT_EQ(feed->Finish(), "");
     EXPECT_TRUE(world.AwaitRest(kPatience)) << world.Tasks().dump(1);
-    StopPolitely(*a);
-    StopPolitely(*b);
+    StopGracefully(*a);
+    StopGracefully(*b);
     UseProgram(nullptr);
     const Finished verified = world.Run({"verify"});
     EXPECT_NE(verified.code, 0) << verified.out;
     EXPECT_NE((verified.out + verified.err).find(kNeeds), std::string::npos) << verified.out << verified.err;
-    // By the new program, from the first commit of the old one on.
+    // The new program re-executes the old one's commits, from the first one on.
     UseProgram(COBBLESTONE_NEXT_PROGRAM);
     world.ExpectLikeTheOracle();
   }
@@ -114,27 +116,27 @@ class KafkaUpgrade : public ::testing::Test {
   FaultCounts faults_;
 };
 
-TEST_F(KafkaUpgrade, WorkersOfBothVersionsAtOnceLoseAndDoubleNothing) {
+TEST_F(KafkaUpgrade, WorkersOfTwoVersionsTogetherLoseAndDoubleNothing) {
   const int rounds = FromEnvironment("COBBLESTONE_CHAOS_ROUNDS", 1);
   const int seed = FromEnvironment("COBBLESTONE_CHAOS_SEED", 1);
   std::printf("seed %d, %d rounds\n", seed, rounds);
   for (int round = 0; round < rounds; ++round) Upgrade(static_cast<std::uint64_t>(seed + 1000 * round) + 90);
 }
 
-// Nobody else is there to take it over; it does not keep the slot from those who come.
-TEST_F(KafkaUpgrade, AnOldWorkerLeavesASlotThatTheNewOneHasCommitted) {
+// No other worker is there to take the slot over, but the old one does not keep it from later ones.
+TEST_F(KafkaUpgrade, AnOldWorkerReleasesASlotThatANewOneCommitted) {
   KafkaWorld world(*broker_, 97);
   std::unique_ptr<Background> a;
   std::unique_ptr<Background> b;
   std::optional<KafkaWorld::Feed> feed;
-  ASSERT_NO_FATAL_FAILURE(ComeHalfway(world, &a, &b, &feed));
+  ASSERT_NO_FATAL_FAILURE(UpgradeFirstWorker(world, &a, &b, &feed));
   KillInTransaction(world, "a", *a, kUpgrade);
   EXPECT_EQ(b->Wait(), kWrongProgram) << b->err();
   EXPECT_NE(b->err().find(kNeeds), std::string::npos) << b->err();
   a = New(world, "a");
   EXPECT_EQ(feed->Finish(), "");
   EXPECT_TRUE(world.AwaitRest(kPatience)) << world.Tasks().dump(1);
-  StopPolitely(*a);
+  StopGracefully(*a);
   world.ExpectLikeTheOracle();
 }
 

@@ -1,6 +1,6 @@
-// Who only looks at a deployment on a real broker sees what is committed: a view that follows checkpoints, and one that executes
-// what the owners commit, give the same answers as the deployment moved to one machine does. Each account, each award, in
-// both layouts of slots; and they follow while owners come and go.
+// A read-only view of a deployment on a real broker sees committed state. A view that follows checkpoints and
+// a view that executes the owners' commits give the same answers as the deployment moved to one machine, for
+// each account and award and in both layouts of slots. Views follow while owners change.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ constexpr seconds kPatience{180};
 constexpr ProjectId kProject{1};
 constexpr AccountKind kKinds[] = {AccountKind::kUser, AccountKind::kHost, AccountKind::kTeam};
 
-// What does not depend on where it was asked and when.
+// Removes the fields that depend on where and when the question was asked.
 json Timeless(json answer) {
   if (answer.is_object()) {
     for (const char* name : {"rac_now", "ledger"}) answer.erase(name);
@@ -45,18 +45,17 @@ json Timeless(json answer) {
   return answer;
 }
 
-json Told(const Result<json>& answer) {
+json AnswerOf(const Result<json>& answer) {
   EXPECT_TRUE(answer.ok()) << answer.status().message();
   return answer.ok() ? Timeless(*answer) : json();
 }
 
-// Everything that can be asked of each account that there is, and of what it was granted last.
-// Recent averages are decayed to the moment of each answer; what they rest on is compared.
-void LeaveOutMoments(json* answer) {
+// Recent averages are decayed to the time of each answer; only their stored values are compared.
+void EraseMoments(json* answer) {
   if (answer->is_object())
     for (const char* name : {"rac_now", "rac_now_time", "expavg_now", "expavg_now_time"}) answer->erase(name);
   if (answer->is_structured())
-    for (json& part : *answer) LeaveOutMoments(&part);
+    for (json& part : *answer) EraseMoments(&part);
 }
 
 json Everything(view::Questions& questions) {
@@ -64,36 +63,36 @@ json Everything(view::Questions& questions) {
   for (const AccountKind kind : kKinds) {
     json& of_kind = all[std::to_string(static_cast<int>(kind))];
     const json top =
-        Told(questions.Top(kProject, kind, view::RankBy::kTotal, {.offset = 0, .limit = 100000}));
+        AnswerOf(questions.Top(kProject, kind, view::RankBy::kTotal, {.offset = 0, .limit = 100000}));
     for (const json& row : top["rows"]) {
       const auto id = row["id"].get<std::uint64_t>();
       json& one = of_kind[std::to_string(id)];
-      one["account"] = Told(questions.Account(kProject, kind, id));
-      one["grants"] = Told(questions.Grants(kProject, kind, id, 5));
+      one["account"] = AnswerOf(questions.Account(kProject, kind, id));
+      one["grants"] = AnswerOf(questions.Grants(kProject, kind, id, 5));
       for (const json& grant : one["grants"])
         if (const auto result = grant["result"].get<std::uint64_t>(); result != 0)
-          all["results"][std::to_string(result)] = Told(questions.Explain(kProject, ResultId(result)));
+          all["results"][std::to_string(result)] = AnswerOf(questions.Explain(kProject, ResultId(result)));
       if (kind == AccountKind::kHost)
-        one["versions"] = Told(questions.HostVersions(kProject, HostId(id), {}, AppId(0)));
+        one["versions"] = AnswerOf(questions.HostVersions(kProject, HostId(id), {}, AppId(0)));
     }
   }
-  all["scales"] = Told(questions.Scales(kProject));
-  all["epochs"] = Told(questions.ScalesHistory(kProject, {.limit = 1000}));
-  json refused = Told(questions.RefusedList(0, 100000))["refused"];
-  for (json& one : refused) {  // numbers, and the order of what came at the same time, are the backend's own
+  all["scales"] = AnswerOf(questions.Scales(kProject));
+  all["epochs"] = AnswerOf(questions.ScalesHistory(kProject, {.limit = 1000}));
+  json refused = AnswerOf(questions.RefusedList(0, 100000))["refused"];
+  for (json& one : refused) {  // numbers, and the order of equal times, depend on the backend
     one.erase("number");
     one.erase("offset");
     one.erase("append_time");
   }
   std::sort(refused.begin(), refused.end(), [](const json& a, const json& b) { return a.dump() < b.dump(); });
   all["refused"] = refused;
-  LeaveOutMoments(&all);
+  EraseMoments(&all);
   return all;
 }
 
-class Onlooker {
+class Viewer {
  public:
-  Onlooker(const KafkaWorld& world, const std::string& name, bool execute) {
+  Viewer(const KafkaWorld& world, const std::string& name, bool execute) {
     auto settings = settings::LoadRunSettings(world.ConfigOf(name));
     if (!settings.ok()) throw std::runtime_error(settings.status().message());
     auto view = KafkaView::Open(*settings, execute, [name](const std::string& what) {
@@ -104,18 +103,18 @@ class Onlooker {
   }
   [[nodiscard]] view::Questions& questions() { return view_->questions(); }
 
-  // Until it stands where the deployment does, which is at rest.
+  // Waits until the view has caught up with the deployment, which is at rest.
   bool Await(const KafkaWorld& world, seconds at_most) {
     const auto deadline = std::chrono::steady_clock::now() + at_most;
     for (;; std::this_thread::sleep_for(std::chrono::milliseconds(100))) {
       EXPECT_TRUE(view_->failure().ok()) << view_->failure().message();
-      if (Stands(world.Tasks())) return true;
+      if (CaughtUp(world.Tasks())) return true;
       if (std::chrono::steady_clock::now() > deadline) return false;
     }
   }
 
  private:
-  bool Stands(const json& told) {
+  bool CaughtUp(const json& tasks) {
     std::size_t at = 0;
     for (const view::Stage stage : {view::Stage::kClaims, view::Stage::kGrants, view::Stage::kAccounts,
                                     view::Stage::kTeams, view::Stage::kCoordinator}) {
@@ -125,22 +124,22 @@ class Onlooker {
         if (!rows.ok()) return false;
         const auto meta = (*rows)->Meta();
         if (!meta.ok()) return false;
-        if (meta->sequence != CommitsOf(told, stage, k)) return false;
+        if (meta->sequence != CommitsOf(tasks, stage, k)) return false;
         ++at;
       }
     }
     return at > 0;
   }
-  [[nodiscard]] std::uint64_t CommitsOf(const json& told, view::Stage stage, std::uint32_t k) const {
+  [[nodiscard]] std::uint64_t CommitsOf(const json& tasks, view::Stage stage, std::uint32_t k) const {
     const std::string name(settings::kStageNames[static_cast<std::size_t>(stage)]);
     const bool coordinator = stage == view::Stage::kCoordinator;
-    for (const json& task : told["tasks"]) {
+    for (const json& task : tasks["tasks"]) {
       const std::string role = task.value("role", "");
       if (role == name && task.value("slot", ~0u) == k) return task.value("commits", std::uint64_t{0});
       if (role == name || role.find(',') == std::string::npos) continue;
       if (task.value("slot", ~0u) == k && !coordinator) return task.value("commits", std::uint64_t{0});
     }
-    for (const json& task : told["tasks"])
+    for (const json& task : tasks["tasks"])
       if (coordinator && task.value("role", "") == name) return task.value("commits", std::uint64_t{0});
     return ~0ull;
   }
@@ -148,18 +147,18 @@ class Onlooker {
   std::unique_ptr<KafkaView> view_;
 };
 
-void Look(const KafkaWorldOptions& options, const std::vector<std::string>& workers, bool migrates) {
+void CompareViews(const KafkaWorldOptions& options, const std::vector<std::string>& workers, bool migrates) {
   const auto broker = TestBroker::Shared();
   const std::vector<Event> events = Traffic(TrafficOptions(7, 600));
   KafkaWorld world(*broker, events, options);
   std::vector<std::unique_ptr<Background>> crew;
   for (const std::string& name : workers) crew.push_back(world.Worker(name));
-  // One looks from the first moment on, when nothing was committed yet.
-  Onlooker early(world, "early", false);
+  // This view is open from the start, before the first commit.
+  Viewer early(world, "early", false);
   auto ingest = world.IngestInBackground();
   EXPECT_LE(ingest->Wait(), 1) << ingest->err();
   ASSERT_TRUE(world.AwaitRest(kPatience)) << world.Tasks().dump(1);
-  Onlooker executing(world, "executing", true);
+  Viewer executing(world, "executing", true);
   ASSERT_TRUE(early.Await(world, kPatience)) << world.Tasks().dump(1);
   ASSERT_TRUE(executing.Await(world, kPatience)) << world.Tasks().dump(1);
   const json seen = Everything(early.questions());
@@ -179,16 +178,16 @@ void Look(const KafkaWorldOptions& options, const std::vector<std::string>& work
   });
 }
 
-TEST(KafkaView, GivesTheAnswersOfTheSlotsItself) { Look({}, {"a", "b"}, true); }
+TEST(KafkaView, AnswersAsTheSlotsDo) { CompareViews({}, {"a", "b"}, true); }
 
-TEST(KafkaView, OfSlotsByStageToo) { Look({.kafka = "  slots: by_stage\n"}, {"a"}, false); }
+TEST(KafkaView, AnswersAsSlotsByStageDo) { CompareViews({.kafka = "  slots: by_stage\n"}, {"a"}, false); }
 
-TEST(KafkaView, FollowsWhileOwnersDieAndBeginsWhereItLeftOff) {
+TEST(KafkaView, FollowsWhileOwnersDieAndResumes) {
   const auto broker = TestBroker::Shared();
   KafkaWorld world(*broker, Traffic(TrafficOptions(8, 400)));
   auto first = world.Worker("a");
   {
-    Onlooker onlooker(world, "onlooker", false);
+    Viewer viewer(world, "onlooker", false);
     auto ingest = world.IngestInBackground();
     EXPECT_LE(ingest->Wait(), 1) << ingest->err();
     ASSERT_TRUE(world.AwaitRest(kPatience));
@@ -196,11 +195,11 @@ TEST(KafkaView, FollowsWhileOwnersDieAndBeginsWhereItLeftOff) {
     EXPECT_EQ(first->Wait(), 128 + SIGKILL);
     auto second = world.Worker("b");
     ASSERT_TRUE(world.AwaitRest(kPatience));
-    ASSERT_TRUE(onlooker.Await(world, kPatience)) << world.Tasks().dump(1);
+    ASSERT_TRUE(viewer.Await(world, kPatience)) << world.Tasks().dump(1);
     second->Signal(SIGTERM);
     EXPECT_EQ(second->Wait(), 0) << second->err();
   }
-  Onlooker again(world, "onlooker", false);
+  Viewer again(world, "onlooker", false);
   ASSERT_TRUE(again.Await(world, kPatience)) << world.Tasks().dump(1);
   const json seen = Everything(again.questions());
   world.WithMigrated([&](Engine& engine) {

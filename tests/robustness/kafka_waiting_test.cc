@@ -1,5 +1,5 @@
-// More rows are due at one watermark than one commit takes: the worker makes commits without records until none is left,
-// and whoever executes them again gets the same.
+// More rows are due at one watermark than one commit may take. The worker makes commits without records until
+// no row is left, and a re-execution gives the same commits.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -24,22 +24,22 @@ using embedded::Engine;
 
 namespace {
 
-constexpr ProjectId kProject{8};  // not the traffic's
+constexpr ProjectId kProject{8};  // not a project of the traffic
 constexpr double kBegin = 1.7e9;
 constexpr double kDay = 86400;
-constexpr std::uint64_t kResults = 2 * stage::CommitBudget::kRows + 1000;  // of one host: in one slot
+constexpr std::uint64_t kResults = 2 * stage::CommitBudget::kRows + 1000;  // all of one host, so in one slot
 
 std::vector<Event> Events() {
   std::vector<Event> events = Traffic(36, 2000);
   std::uint64_t id = 0;
-  const auto say = [&](double time, wire::EventBody body, bool broadcast = false) {
+  const auto add = [&](double time, wire::EventBody body, bool broadcast = false) {
     events.push_back({.envelope = wire::EncodeEvent(
                           {.head = {.id = ++id, .project = kProject, .time = time}, .body = std::move(body)}),
                       .broadcast = broadcast});
   };
-  say(kBegin, wire::AppChange{.app = AppId(1), .policy = "assigned", .delay_bound = kDay}, true);
-  for (std::uint64_t n = 1; n <= kResults; ++n) say(kBegin + 1, CompletionOf(n, 1, n, kBegin + 1));
-  say(kBegin + 60 * kDay, wire::Tick{.time = kBegin + 60 * kDay}, true);
+  add(kBegin, wire::AppChange{.app = AppId(1), .policy = "assigned", .delay_bound = kDay}, true);
+  for (std::uint64_t n = 1; n <= kResults; ++n) add(kBegin + 1, CompletionOf(n, 1, n, kBegin + 1));
+  add(kBegin + 60 * kDay, wire::Tick{.time = kBegin + 60 * kDay}, true);
   return events;
 }
 
@@ -51,7 +51,7 @@ TEST(KafkaWaiting, MoreRowsThanOneCommitTakesExpireAtOneWatermark) {
   EXPECT_TRUE(world.AwaitRest(std::chrono::seconds(60))) << world.Tasks().dump(1);
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();
-  std::map<std::uint64_t, int> refused;  // by offset of the completion: how often
+  std::map<std::uint64_t, int> refused;  // by offset of the completion: number of refusals
   world.WithMigrated([&](Engine& engine) {
     const Status read = engine.ForEachRecord({wire::kRefused, 0}, [&](std::uint64_t, std::string_view bytes) {
       wire::Refused one;

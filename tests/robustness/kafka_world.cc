@@ -30,7 +30,7 @@ namespace {
 constexpr std::size_t kBlockEvents = 5000;
 constexpr std::size_t kStreamEvents = 100;
 constexpr std::chrono::milliseconds kStreamPause{30};
-constexpr int kTriesToTakeIn = 20;  // brokers may be away
+constexpr int kIngestAttempts = 20;  // brokers may be down
 
 std::string Output(const std::string& command) {
   std::string text;
@@ -53,21 +53,21 @@ std::string KafkaLocal() { return std::string(COBBLESTONE_SOURCE_DIR) + "/deploy
 
 std::unique_ptr<TestBroker> TestBroker::Shared() {
   const char* path = std::getenv("COBBLESTONE_TEST_BROKER");
-  if (path == nullptr) return Own(1);
+  if (path == nullptr) return Dedicated(1);
   std::unique_ptr<TestBroker> broker(new TestBroker);
   broker->path_ = path;
-  broker->bootstrap_ =
-      LastLine(Output(KafkaLocal() + " start --dir " + broker->path_));  // it runs: says where
+  broker->bootstrap_ = LastLine(
+      Output(KafkaLocal() + " start --dir " + broker->path_));  // already running: prints its address
   return broker;
 }
 
-std::unique_ptr<TestBroker> TestBroker::Own(int brokers) { return Start(brokers, ""); }
+std::unique_ptr<TestBroker> TestBroker::Dedicated(int brokers) { return Start(brokers, ""); }
 
-std::unique_ptr<TestBroker> TestBroker::OwnBehind(const std::string& proxy) {
+std::unique_ptr<TestBroker> TestBroker::DedicatedBehind(const std::string& proxy) {
   return Start(1, " --proxy " + proxy);
 }
 
-std::unique_ptr<TestBroker> TestBroker::OwnSecured() { return Start(1, " --tls --sasl"); }
+std::unique_ptr<TestBroker> TestBroker::DedicatedSecured() { return Start(1, " --tls --sasl"); }
 
 std::unique_ptr<TestBroker> TestBroker::Start(int brokers, const std::string& more) {
   std::unique_ptr<TestBroker> broker(new TestBroker);
@@ -115,7 +115,7 @@ KafkaWorld::KafkaWorld(const TestBroker& broker, const std::vector<Event>& event
 
 namespace {
 
-// More than any test takes in, as dense in time as the traffic of other tests.
+// More than any test ingests, as dense in time as the traffic of other tests.
 GenerateOptions EndlessTraffic(std::uint64_t seed) {
   GenerateOptions options = TrafficOptions(seed, 2'000'000);
   options.span = 10 * static_cast<double>(options.results);
@@ -150,10 +150,10 @@ void KafkaWorld::Feed::Run() {
     std::ofstream(world_.path("traffic.pb"), std::ios::binary | std::ios::app)
         << world_.MoreTraffic(kBlockEvents);
     for (int tries = 1;; ++tries) {
-      const Finished taken = world_.Ingest();
-      if (taken.code <= 1) break;  // 1: bad lines of the traffic were told
-      if (tries == kTriesToTakeIn) problem_ = taken.err;
-      if (tries == kTriesToTakeIn) break;
+      const Finished ingested = world_.Ingest();
+      if (ingested.code <= 1) break;  // 1: bad lines of the traffic were reported
+      if (tries == kIngestAttempts) problem_ = ingested.err;
+      if (tries == kIngestAttempts) break;
     }
   }
 }
@@ -167,7 +167,7 @@ std::string KafkaWorld::Feed::Finish() {
 KafkaWorld::Stream::Stream(KafkaWorld& world) : world_(world) {
   const std::string path = world_.path("stream");
   if (::mkfifo(path.c_str(), 0600) != 0) throw std::runtime_error("no pipe " + path);
-  // Both ends, or to open one would wait for the other.
+  // Opens both ends, because opening one would wait for the other.
   pipe_ = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
   source_ = std::make_unique<Background>(
       world_.path(""),
@@ -187,7 +187,7 @@ void KafkaWorld::Stream::Run() {
       const ssize_t n = ::write(pipe_, bytes.data() + at, bytes.size() - at);
       if (n > 0) at += static_cast<std::size_t>(n);
       if (n < 0 && !source_->Runs()) return;
-      std::this_thread::sleep_for(kStreamPause);  // the oracle goes through all of it in the end
+      std::this_thread::sleep_for(kStreamPause);  // because the oracle processes all of it at the end
     }
   }
 }
@@ -197,10 +197,10 @@ std::string KafkaWorld::Stream::Finish() {
   thread_.join();
   ::close(pipe_);
   const int code = source_->Wait();
-  return code <= 1 ? "" : source_->err();  // 1: bad lines of the traffic were told
+  return code <= 1 ? "" : source_->err();  // 1: bad lines of the traffic were reported
 }
 
-// Small transactions, many state writes and checkpoints, short sessions.
+// Small transactions, frequent state writes and checkpoints, short sessions.
 std::string KafkaWorld::ConfigOf(const std::string& name) const {
   const std::string path = directory_ / (name + ".yaml");
   const bool through = name != "admin" && !options_.bootstrap.empty();
@@ -251,12 +251,12 @@ nlohmann::json KafkaWorld::Ask(std::vector<std::string> words) const {
   return AskProgram(directory_ / "", words);
 }
 
-bool KafkaWorld::Await(const std::function<bool(const nlohmann::json&)>& asked,
+bool KafkaWorld::Await(const std::function<bool(const nlohmann::json&)>& predicate,
                        std::chrono::seconds at_most) const {
   const auto deadline = std::chrono::steady_clock::now() + at_most;
   while (std::chrono::steady_clock::now() < deadline) {
     const nlohmann::json tasks = Tasks();
-    if (tasks.is_object() && asked(tasks)) return true;
+    if (tasks.is_object() && predicate(tasks)) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
   return false;
@@ -282,7 +282,7 @@ bool KafkaWorld::StopInTransaction(const std::string& name, const Background& pr
   for (;;) {
     if (InTransaction(name)) {
       process.Signal(SIGSTOP);
-      // What it had sent before is decided, or will not be.
+      // A request sent before the stop has been decided by now, or never will be.
       if (InTransaction(name)) return true;
       process.Signal(SIGCONT);
     }

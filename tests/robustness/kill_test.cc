@@ -1,6 +1,6 @@
-// The running pipeline is killed (SIGKILL) at each failpoint, again and again, while events are taken in, and opened
-// again. Afterwards every grant and every total must be what an independent batch computation says, to the
-// micro-credit, nothing twice and nothing missing, and every commit that was executed again must have had the same
+// The running pipeline is killed (SIGKILL) at each failpoint, repeatedly, while events are ingested, and
+// opened again. Afterwards every grant and every total must equal an independent batch computation, to the
+// micro-credit, with nothing twice and nothing missing. Every re-executed commit must have the same
 // fingerprint (else an open fails with "diverged").
 
 #include <gtest/gtest.h>
@@ -51,13 +51,13 @@ using testing::TrickleTrafficOf;
 constexpr int kFailed = 10;
 constexpr std::uint64_t kRunningJobs = 60;
 
-// In a child.
+// Runs in a child process.
 [[noreturn]] void Fail(const std::string& directory, const Status& status) {
   std::ofstream(directory + ".failure") << status.message();
   ::_exit(kFailed);
 }
 
-// Opens, goes on, dies at the failpoint or gets to the end.
+// Opens the directory and ingests; dies at the failpoint or reaches the end.
 int RunChild(const std::string& directory, const std::vector<Event>& events, const std::string& failpoint) {
   return RunInChild([&] {
     if (!failpoint.empty()) ArmFailpoint(failpoint);
@@ -84,7 +84,8 @@ TEST(Kill, NothingIsLostOrDoubledWhereverTheProcessDies) {
   const std::vector<std::string> points = {"E0", "E1", "E2", "E3", "E4", "E4b", "E5"};
   for (int round = 0; round < 70 && !done; ++round) {
     const std::string& point = points[static_cast<std::size_t>(round) % points.size()];
-    // Low enough that the traffic lasts for all rounds on a machine so slow that each block of it is one commit.
+    // Low enough that the traffic lasts for all rounds even on a machine so slow that each block is one
+    // commit.
     const int most = point == "E5" ? 3 : 8;
     const int status = RunChild(directory, events, point + ":" + std::to_string(1 + random() % most));
     if (WIFSIGNALED(status)) {
@@ -99,7 +100,7 @@ TEST(Kill, NothingIsLostOrDoubledWhereverTheProcessDies) {
     ASSERT_EQ(RunChild(directory, events, ""), 0) << ReadFailure(directory);
   }
   for (const std::string& point : points) {
-    EXPECT_GE(kills[point], 3) << "killed too seldom at " << point;
+    EXPECT_GE(kills[point], 3) << "too few kills at " << point;
     std::printf("killed %d times at %s\n", kills[point], point.c_str());
   }
 
@@ -108,23 +109,24 @@ TEST(Kill, NothingIsLostOrDoubledWhereverTheProcessDies) {
   ExpectLikeTheOracle(**engine, events);
 }
 
-// What follows a broadcast is judged by it, also where the process died after the broadcast was durable and before all
-// stages had seen it.
-TEST(Kill, ABroadcastIsInForceForWhatFollowsThoughTheProcessDiedBeforeItWas) {
+// Events after a broadcast are judged by it, even if the process died after the broadcast was durable and
+// before all stages had processed it.
+TEST(Kill, ADurableBroadcastAppliesToLaterEventsAfterADeath) {
   const std::vector<Event> events = Traffic(12, 1000);
   const auto first = std::find_if(events.begin(), events.end(), [](const Event& e) { return !e.broadcast; });
   ASSERT_NE(first, events.begin());
   AppendBlock broadcasts{.source = "traffic", .barrier = true};
   for (auto event = events.begin(); event != first; ++event)
     broadcasts.lines.push_back({.envelope = event->envelope});
-  // Now and then the stages are so quick that what they made of it is in the same write.
+  // Sometimes the stages are so quick that their outputs for the broadcast are in the same write; then the
+  // test tries again.
   for (int attempt = 0; attempt < 20; ++attempt) {
     cobblestone::testing::TempDir temp;
     const std::string directory = temp / "data";
     int status = RunInChild([&] {
       auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
       ASSERT_TRUE(engine.ok()) << engine.status().message();
-      ArmFailpoint("E4b:1");  // the first write of the log is durable, and nobody knows yet
+      ArmFailpoint("E4b:1");  // the first write of the log is durable, but not acknowledged
       (*engine)->Start();
       (void)(*engine)->Append(broadcasts);
     });
@@ -149,17 +151,17 @@ TEST(Kill, ABroadcastIsInForceForWhatFollowsThoughTheProcessDiedBeforeItWas) {
     EXPECT_EQ(status, 0);
     return;
   }
-  FAIL() << "the broadcast had always drained";
+  FAIL() << "the stages had processed the broadcast in every attempt";
 }
 
-// Rows that are over go while the process dies again and again, and hosts move: executed again, the same rows go, and the
-// same accounts come (else an open fails with "diverged").
-TEST(Kill, WhatIsForgottenOrMovedIsSoAgainAfterADeath) {
+// Rows expire and hosts move while the process is killed repeatedly. Re-execution expires the same rows and
+// gives the same accounts (else an open fails with "diverged").
+TEST(Kill, ExpiryAndHostMovesAreReExecutedAfterADeath) {
   cobblestone::testing::TempDir temp;
   const std::string directory = temp / "data";
   GenerateOptions options = testing::TrafficOptions(11, 12000);
   options.lost = 0;
-  // Long enough for the slowest result, short enough that decided workunits go while the traffic lasts.
+  // Long enough for the slowest result, short enough that decided workunits expire during the traffic.
   options.delay_bound = 2 * 86400.0;
   options.result_window = 28 * 86400.0;
   options.span = 100 * 86400.0;
@@ -188,8 +190,9 @@ TEST(Kill, WhatIsForgottenOrMovedIsSoAgainAfterADeath) {
   EXPECT_GT((*audit)["host_moves"], 30);
 }
 
-// Jobs that are paid while they run, of every kind of rule, decided and settled, what trickles bring behind a decision too.
-TEST(Kill, WhatRunningJobsArePaidIsSettledOnceWhereverTheProcessDies) {
+// Jobs that are paid while they run, by rules of every kind, decided and settled, with trickles after the
+// decision too.
+TEST(Kill, TricklePaymentsAreSettledOnceWhereverTheProcessDies) {
   cobblestone::testing::TempDir temp;
   const std::string directory = temp / "data";
   const std::vector<Event> events = TrickleTrafficOf(13, 6000);
@@ -206,14 +209,14 @@ TEST(Kill, WhatRunningJobsArePaidIsSettledOnceWhereverTheProcessDies) {
     }
     ++kills[point];
   }
-  for (const std::string& point : points) EXPECT_GE(kills[point], 2) << "killed too seldom at " << point;
+  for (const std::string& point : points) EXPECT_GE(kills[point], 2) << "too few kills at " << point;
   ASSERT_EQ(RunChild(directory, events, ""), 0) << ReadFailure(directory);
   auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
   ASSERT_TRUE(engine.ok()) << engine.status().message();
   ExpectAccountsLikeTheOracle(**engine, events);
 }
 
-// ---- Corrections -------------------------------------------------------------------------------------------------------
+// ---- Corrections --------------------------------------------------------------------------------------------------
 
 // Version 2 of each app's policy pays twice as much for trickles.
 std::vector<Event> NextVersions(const std::vector<Event>& events) {
@@ -236,15 +239,15 @@ std::vector<Event> NextVersions(const std::vector<Event>& events) {
   return versions;
 }
 
-// What an operator decides of some hosts by what the ledger has by now, each event twice: of every third one what jobs were paid is
-// taken back, the others are priced by `version`.
+// Plans an operator's corrections of some hosts from the current ledger, each event twice. The payments of
+// every third host are reversed; the others are repriced by `version`.
 Result<std::vector<Event>> Decide(Engine& engine, std::uint32_t version) {
   std::vector<Event> events;
   for (std::int64_t host = 1; host <= 60; ++host) {
     const CorrectionRequest request{.target = TargetKind::kHost,
                                     .id = host,
                                     .policy_version = host % 3 == 0 ? 0 : version,
-                                    .reason = "an operator's word"};
+                                    .reason = "an operator's decision"};
     const auto plan = engine.Corrections(request, {});
     if (plan.status().code() == StatusCode::kNotFound) continue;
     if (!plan.ok()) return plan.status();
@@ -264,7 +267,8 @@ std::string DecisionsFile(const std::string& directory, std::size_t part) {
   return directory + ".decided-" + std::to_string(part);
 }
 
-// Once decided it stays, whoever dies: what is sent must be what the oracle hears.
+// Decisions are stored before they are sent, so that the oracle receives the same ones whenever the process
+// dies.
 Result<std::vector<Event>> Decisions(Engine* engine, const std::string& directory, std::size_t part) {
   const std::string file = DecisionsFile(directory, part);
   if (engine != nullptr && !std::filesystem::exists(file)) {
@@ -282,7 +286,8 @@ Result<std::vector<Event>> Decisions(Engine* engine, const std::string& director
   return events;
 }
 
-// Goes on with the parts and, behind each, with what is decided then. What comes later waits until all before is processed.
+// Ingests each part and, after it, the corrections that are then decided. Each step waits until everything
+// before it is processed.
 int RunCorrectedChild(const std::string& directory, const std::vector<std::vector<Event>>& parts,
                       const std::string& failpoint) {
   return RunInChild([&] {
@@ -304,8 +309,8 @@ int RunCorrectedChild(const std::string& directory, const std::vector<std::vecto
   });
 }
 
-// Of jobs that run what they were paid is taken back, or priced anew, while the process dies again and again.
-TEST(Kill, WhatIsTakenBackOfRunningJobsIsTakenOnceWhereverTheProcessDies) {
+// Payments of running jobs are reversed or repriced while the process is killed repeatedly.
+TEST(Kill, TricklePaymentsAreReversedOnceWhereverTheProcessDies) {
   cobblestone::testing::TempDir temp;
   const std::string directory = temp / "data";
   const std::vector<Event> events = TrickleTrafficOf(15, 4000);
@@ -327,30 +332,32 @@ TEST(Kill, WhatIsTakenBackOfRunningJobsIsTakenOnceWhereverTheProcessDies) {
     }
     ++kills[point];
   }
-  for (const std::string& point : points) EXPECT_GE(kills[point], 2) << "killed too seldom at " << point;
+  for (const std::string& point : points) EXPECT_GE(kills[point], 2) << "too few kills at " << point;
   ASSERT_EQ(RunCorrectedChild(directory, parts, ""), 0) << ReadFailure(directory);
   std::vector<Event> all;
-  std::map<wire::EventKind, int> said;
+  std::map<wire::EventKind, int> decisions;
   for (std::size_t part = 0; part < parts.size(); ++part) {
     all.insert(all.end(), parts[part].begin(), parts[part].end());
     const auto decided = Decisions(nullptr, directory, part);
     ASSERT_TRUE(decided.ok()) << decided.status().message();
-    for (const Event& one : *decided) ++said[wire::PeekKind(one.envelope).value_or(wire::EventKind::kNone)];
+    for (const Event& one : *decided)
+      ++decisions[wire::PeekKind(one.envelope).value_or(wire::EventKind::kNone)];
     all.insert(all.end(), decided->begin(), decided->end());
   }
-  EXPECT_GT(said[wire::EventKind::kJobReversal], 20);
-  EXPECT_GT(said[wire::EventKind::kJobRepricing], 40);
+  EXPECT_GT(decisions[wire::EventKind::kJobReversal], 20);
+  EXPECT_GT(decisions[wire::EventKind::kJobRepricing], 40);
   auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
   ASSERT_TRUE(engine.ok()) << engine.status().message();
   ExpectAccountsLikeTheOracle(**engine, all);
 }
 
-// Each of 60 jobs runs and tells how far it is, in no order, each message twice; its dispatch comes somewhere between them.
+// Each of 60 jobs reports its progress, in random order and each message twice; its dispatch arrives
+// somewhere between them.
 std::vector<Event> RunningJobs(std::mt19937& random) {
   std::vector<Event> events;
   std::uint64_t id = 0;
   const double start = 1.7e9;
-  const auto say = [&](double time, wire::EventBody body) {
+  const auto add = [&](double time, wire::EventBody body) {
     const bool broadcast = std::holds_alternative<wire::AppChange>(body);
     events.push_back({wire::EncodeEvent({.head = {.id = ++id, .project = ProjectId(1), .time = time},
                                          .body = std::move(body)}),
@@ -358,18 +365,18 @@ std::vector<Event> RunningJobs(std::mt19937& random) {
   };
   wire::TrickleRuleChange rule{.variety = "model", .kind = "steps", .measure = "steps"};
   rule.phases = {{.last_step = 1000, .credit_per_step = 0.1}};
-  say(start, wire::AppChange{
+  add(start, wire::AppChange{
                  .app = AppId(1), .policy = "assigned", .delay_bound = 365 * 86400.0, .trickles = {rule}});
   for (std::uint64_t user = 1; user <= kRunningJobs; ++user)
-    say(start, wire::UserMember{.user = UserId(user)});
+    add(start, wire::UserMember{.user = UserId(user)});
   for (std::uint64_t host = 1; host <= kRunningJobs; ++host)
-    say(start, wire::HostMember{.host = HostId(host), .user = UserId(host), .cpus = 1});
+    add(start, wire::HostMember{.host = HostId(host), .user = UserId(host), .cpus = 1});
   const auto members = static_cast<std::ptrdiff_t>(events.size());
   for (std::uint64_t host = 1; host <= kRunningJobs; ++host) {
-    say(start, testing::DispatchOf(host, host, start));
+    add(start, testing::DispatchOf(host, host, start));
     for (int message = 1; message <= 40; ++message) {
       const double steps = message * 20.0 + static_cast<double>(host);
-      say(start + message * 86400.0,
+      add(start + message * 86400.0,
           wire::Trickle{.result = ResultId(host), .host = HostId(host), .variety = "model", .steps = steps});
       events.push_back(events.back());
     }
@@ -378,7 +385,7 @@ std::vector<Event> RunningJobs(std::mt19937& random) {
   return events;
 }
 
-// A trickle is five writes elsewhere, and a crash between them pays it twice or loses it.
+// Elsewhere a trickle takes five separate writes, and a crash between them pays it twice or loses it.
 TEST(Kill, ATrickleIsPaidOnceWhereverTheProcessDies) {
   cobblestone::testing::TempDir temp;
   const std::string directory = temp / "data";
@@ -402,7 +409,7 @@ TEST(Kill, ATrickleIsPaidOnceWhereverTheProcessDies) {
   for (std::uint64_t host = 1; host <= kRunningJobs; ++host) {
     const auto account = (*engine)->questions().Account(ProjectId(1), wire::AccountKind::kHost, host);
     ASSERT_TRUE(account.ok()) << account.status().message();
-    // The highest mark: 800 steps and the host's number, a tenth each.
+    // The high-water mark is 800 steps plus the host's number, at a tenth of a credit per step.
     const std::string worth = std::to_string(80 + host / 10) + "." + std::to_string(host % 10) + "00000";
     EXPECT_EQ((*account)["total"], worth) << "host " << host;
     EXPECT_EQ((*account)["provisional"], worth) << "host " << host;
@@ -412,7 +419,7 @@ TEST(Kill, ATrickleIsPaidOnceWhereverTheProcessDies) {
   EXPECT_EQ((*audit)["problem_count"], 0) << audit->dump(1);
 }
 
-TEST(Kill, AStateThatIsDamagedOrDeletedIsBuiltAgainFromCheckpointOrLog) {
+TEST(Kill, ADamagedOrDeletedStateIsRebuiltFromCheckpointOrLog) {
   cobblestone::testing::TempDir temp;
   const std::string directory = temp / "data";
   const std::vector<Event> events = Traffic(8, 8000);
@@ -420,7 +427,8 @@ TEST(Kill, AStateThatIsDamagedOrDeletedIsBuiltAgainFromCheckpointOrLog) {
                                 events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2));
   ASSERT_EQ(RunChild(directory, half, ""), 0) << ReadFailure(directory);  // every slot has a state now
   ASSERT_EQ(RunChild(directory, events, "E4b:5"), SIGKILL);
-  // One slot's state is gone, another's is damaged in the middle of its largest file, a third has no checkpoints either.
+  // The state of one slot is deleted, another slot's is damaged in the middle of its largest file, and a
+  // third slot has no checkpoints either.
   std::filesystem::remove_all(directory + "/state/slot-0");
   std::filesystem::remove_all(directory + "/state/slot-2");
   std::filesystem::remove_all(directory + "/checkpoints/slot-2");
@@ -435,8 +443,8 @@ TEST(Kill, AStateThatIsDamagedOrDeletedIsBuiltAgainFromCheckpointOrLog) {
     file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(largest) / 2));
     file.write("damaged!damaged!damaged!", 24);
   }
-  // Damage where an open reads nothing shows later, at the latest when a checkpoint is verified: the program stops and
-  // says that it heals with the next start.
+  // Damage in a part that an open does not read shows later, at the latest when a checkpoint is verified. The
+  // program then stops and reports that the next start repairs the state.
   int status = RunChild(directory, events, "");
   if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
     EXPECT_NE(ReadFailure(directory).find("tart again"), std::string::npos) << ReadFailure(directory);
@@ -457,7 +465,7 @@ TEST(Kill, AStateNewerThanTheLogStopsTheOpen) {
   ASSERT_EQ(RunChild(directory, some, ""), 0) << ReadFailure(directory);
   std::filesystem::copy(directory + "/log", directory + "/log.old", std::filesystem::copy_options::recursive);
   ASSERT_EQ(RunChild(directory, events, ""), 0) << ReadFailure(directory);
-  // A log from a backup under a state of today.
+  // An older log from a backup under a current state.
   std::filesystem::remove_all(directory + "/log");
   std::filesystem::rename(directory + "/log.old", directory + "/log");
   auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
@@ -466,12 +474,12 @@ TEST(Kill, AStateNewerThanTheLogStopsTheOpen) {
       << engine.status().message();
 }
 
-TEST(Kill, ASecondProcessOnTheSameDirectoryIsTurnedAway) {
+TEST(Kill, ASecondProcessOnTheSameDirectoryIsRefused) {
   cobblestone::testing::TempDir temp;
   const std::string directory = temp / "data";
   auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
   ASSERT_TRUE(engine.ok());
-  // A child without the threads of this process: it comes to nothing that would wait for them.
+  // The forked child lacks the threads of this process, but reaches nothing that would wait for them.
   const pid_t child = ::fork();
   if (child == 0) {
     const auto second = Engine::Open(BusySettings(directory), [](const std::string&) {});

@@ -1,5 +1,6 @@
-// `order: lockstep`: a running pipeline, of any number of partitions and threads, killed wherever it pleases, has the bits of
-// a replay of the same file: every grant, every total with its recent average, every average of a host and version.
+// `order: lockstep`: a running pipeline with any number of partitions and threads, killed at any point, has
+// the bits of a replay of the same file: every grant, every total with its recent average, every average of a
+// host and version.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -57,7 +58,7 @@ struct Replayed {
   std::vector<json> state;
 };
 
-// The traffic in `file`, and what a replay of it says. In a child, so that this process can have more of them.
+// Writes the traffic to `file` and replays it, in a child process, so that this process may start others.
 Replayed ReplayOf(const TempDir& dir, const std::string& file, std::uint32_t partitions,
                   const std::function<std::vector<testing::Event>()>& traffic) {
   ReplayOptions options;
@@ -75,7 +76,7 @@ Replayed ReplayOf(const TempDir& dir, const std::string& file, std::uint32_t par
   std::ifstream grants(options.grants_out);
   for (std::string line; std::getline(grants, line);) {
     json row = json::parse(line);
-    if (row.contains("kind")) continue;  // of a trickle: the ledger's are in the hash of the outcome
+    if (row.contains("kind")) continue;  // of a trickle: compared through the outcome hash
     const std::uint64_t result = row.at("result");
     EXPECT_TRUE(replayed.grants.emplace(result, std::move(row)).second) << result << " twice";
   }
@@ -107,7 +108,7 @@ void ExpectAsReplayed(Engine& engine, const Replayed& replayed) {
       ++grants;
       const auto expected = replayed.grants.find(grant.head.result.value);
       if (expected == replayed.grants.end()) {
-        ADD_FAILURE() << "result " << grant.head.result.value << " was granted nothing in the replay";
+        ADD_FAILURE() << "result " << grant.head.result.value << " has no grant in the replay";
         return true;
       }
       const json& row = expected->second;
@@ -139,11 +140,11 @@ void ExpectAsReplayed(Engine& engine, const Replayed& replayed) {
       EXPECT_SAME_BITS(account->at("rac"), row.at("rac"), row.dump());
       EXPECT_SAME_BITS(account->at("rac_time"), row.at("rac_time"), row.dump());
     } else if (kind == "host_version") {
-      const auto told = engine.questions().HostVersions(
+      const auto answer = engine.questions().HostVersions(
           ProjectId(1), HostId(row.at("host")), AppVersionId(row.at("app_version")), AppId(row.at("app")));
-      ASSERT_TRUE(told.ok()) << told.status().message();
+      ASSERT_TRUE(answer.ok()) << answer.status().message();
       for (const char* average : {"pfc", "et", "turnaround"}) {
-        const json& is = told->at("rows").at(0).at(average);
+        const json& is = answer->at("rows").at(0).at(average);
         EXPECT_SAME_BITS(is.at("n"), row.at(average).at("n"), row.dump());
         EXPECT_SAME_BITS(is.at("mean"), row.at(average).at("avg"), row.dump());
       }
@@ -174,14 +175,14 @@ settings::RunSettings Settings(const std::string& directory, std::uint32_t parti
   settings.partitions = partitions;
   settings.threads = threads;
   settings.order = settings::Order::kLockstep;
-  settings.sync = false;  // a process dies here, no machine
+  settings.sync = false;  // the process dies here, not the machine
   return settings;
 }
 
-// Blocks end wherever a pipe has paused: here behind each line.
-class ClientThatCutsBlocks : public Client {
+// Splits blocks after each line, as a pipe that pauses there would.
+class BlockSplittingClient : public Client {
  public:
-  explicit ClientThatCutsBlocks(Engine& engine) : engine_(ClientOf(engine)) {}
+  explicit BlockSplittingClient(Engine& engine) : engine_(ClientOf(engine)) {}
 
   Result<json> Ask(const Question& question) override { return engine_->Ask(question); }
   Result<AppendOutcome> Append(const AppendBlock& block) override {
@@ -209,14 +210,14 @@ class ClientThatCutsBlocks : public Client {
   std::unique_ptr<Client> engine_;
 };
 
-Status TakeIn(Client& client, const std::string& file) {
+Status IngestFile(Client& client, const std::string& file) {
   IngestSummary summary;
   Status status = Ingest(client, {.file = file, .source = "restless"}, {}, &summary);
   EXPECT_TRUE(!status.ok() || summary.lockstep);
   return status;
 }
 
-Status TakeIn(Engine& engine, const std::string& file) { return TakeIn(*ClientOf(engine), file); }
+Status IngestFile(Engine& engine, const std::string& file) { return IngestFile(*ClientOf(engine), file); }
 
 TEST(OrderLockstep, AnyPartitionsAndThreadsGiveTheBitsOfAReplay) {
   const TempDir dir;
@@ -231,15 +232,16 @@ TEST(OrderLockstep, AnyPartitionsAndThreadsGiveTheBitsOfAReplay) {
                                [](const std::string&) {});
     ASSERT_TRUE(engine.ok()) << engine.status().message();
     (*engine)->Start();
-    const Status taken = TakeIn(**engine, file);
-    ASSERT_TRUE(taken.ok()) << taken.message();
+    const Status ingested = IngestFile(**engine, file);
+    ASSERT_TRUE(ingested.ok()) << ingested.message();
     ExpectAsReplayed(**engine, replayed);
     EXPECT_TRUE((*engine)->Stop().ok());
   }
 }
 
-// All users are named in one run, at the end: what waited for them is applied at the end of one period.
-TEST(OrderLockstep, WhereBlocksEndChangesNoBit) {
+// All users are sent in one run at the end, so everything that waited for them is applied at the end of one
+// period.
+TEST(OrderLockstep, BlockBoundariesChangeNoBit) {
   const TempDir dir;
   const std::string file = dir / "events.pb";
   const Replayed replayed = ReplayOf(dir, file, 1, [] {
@@ -253,14 +255,14 @@ TEST(OrderLockstep, WhereBlocksEndChangesNoBit) {
   auto engine = Engine::Open(Settings(dir / "data", 3, 1), [](const std::string&) {});
   ASSERT_TRUE(engine.ok()) << engine.status().message();
   (*engine)->Start();
-  ClientThatCutsBlocks client(**engine);
-  const Status taken = TakeIn(client, file);
-  ASSERT_TRUE(taken.ok()) << taken.message();
+  BlockSplittingClient client(**engine);
+  const Status ingested = IngestFile(client, file);
+  ASSERT_TRUE(ingested.ok()) << ingested.message();
   ExpectAsReplayed(**engine, replayed);
   EXPECT_TRUE((*engine)->Stop().ok());
 }
 
-// Goes on, dies at the failpoint or gets to the end and looks.
+// Ingests; dies at the failpoint, or reaches the end and compares.
 int RunChild(const settings::RunSettings& settings, const std::string& file, const std::string& failpoint,
              const Replayed& replayed) {
   return RunInChild([&] {
@@ -268,15 +270,15 @@ int RunChild(const settings::RunSettings& settings, const std::string& file, con
     auto engine = Engine::Open(settings, [](const std::string&) {});
     ASSERT_TRUE(engine.ok()) << engine.status().message();
     (*engine)->Start();
-    const Status taken = TakeIn(**engine, file);
-    ASSERT_TRUE(taken.ok()) << taken.message();
+    const Status ingested = IngestFile(**engine, file);
+    ASSERT_TRUE(ingested.ok()) << ingested.message();
     ExpectAsReplayed(**engine, replayed);
     const Status stopped = (*engine)->Stop();
     EXPECT_TRUE(stopped.ok()) << stopped.message();
   });
 }
 
-TEST(OrderLockstep, ADeathBetweenMarksChangesNoBit) {
+TEST(OrderLockstep, ADeathBetweenWatermarksChangesNoBit) {
   const TempDir dir;
   const std::string file = dir / "events.pb";
   const Replayed replayed =
@@ -301,12 +303,12 @@ TEST(OrderLockstep, ADeathBetweenMarksChangesNoBit) {
       break;
     }
     EXPECT_GE(kills, 20);
-    // What lies there, read once more.
+    // Opens the final state once more.
     ASSERT_EQ(RunChild(settings, file, "", replayed), 0);
   }
 }
 
-TEST(OrderLockstep, IsFixedWhenTheDirectoryIsMade) {
+TEST(OrderLockstep, IsFixedWhenTheDirectoryIsCreated) {
   const TempDir dir;
   settings::RunSettings settings = Settings(dir / "data", 2, 1);
   ASSERT_TRUE(Engine::Open(settings, [](const std::string&) {}).ok());
@@ -332,8 +334,8 @@ TEST(OrderLockstep, IsFixedWhenTheDirectoryIsMade) {
   EXPECT_EQ(other.status().code(), StatusCode::kInvalidArgument) << other.status().message();
 }
 
-// Who sends otherwise is told so, and nothing of it is taken in.
-TEST(OrderLockstep, BlocksOfMixedKindsAreTurnedAway) {
+// A source with mixed blocks gets an error, and none of its events is ingested.
+TEST(OrderLockstep, BlocksOfMixedKindsAreRefused) {
   const TempDir dir;
   auto engine = Engine::Open(Settings(dir / "data", 2, 1), [](const std::string&) {});
   ASSERT_TRUE(engine.ok()) << engine.status().message();

@@ -1,5 +1,6 @@
-// `cobblestone backup` beside a pipeline that runs, and `cobblestone restore`: kills at every step, a full disk, a damaged
-// backup. What is restored ends like the oracle once every source is sent again, and the audit finds nothing.
+// `cobblestone backup` of a running pipeline, and `cobblestone restore`: kills at every step, a full disk, a
+// damaged backup. A restored pipeline equals the oracle after every source is sent again, and the audit finds
+// nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -45,7 +46,7 @@ std::vector<std::string> NamesIn(const std::string& directory) {
   return names;
 }
 
-// What is neither a complete backup nor the lock.
+// Names that are neither a complete backup nor the lock.
 std::vector<std::string> LeftOversIn(const std::string& set) {
   std::vector<std::string> left;
   for (const std::string& name : NamesIn(set))
@@ -92,27 +93,27 @@ class ProgramBackup : public ::testing::Test {
   [[nodiscard]] Finished RestoreTo(const std::string& from, const std::string& data) const {
     return RunProgram(dir_.path(), {"restore", "--from", from, "--data", data});
   }
-  // The first of the events, as many as `share` of them, under the name that the whole source gets.
+  // Ingests the first `share` of the events, under the source name of the whole traffic.
   [[nodiscard]] Finished IngestSome(double share) const {
     const auto some = static_cast<std::ptrdiff_t>(share * static_cast<double>(events_.size()));
     testing::WriteTraffic({events_.begin(), events_.begin() + some}, beside_ / "traffic.pb");
-    Finished taken = world_.Ingest();
+    Finished ingested = world_.Ingest();
     testing::WriteTraffic(events_, beside_ / "traffic.pb");
-    return taken;
+    return ingested;
   }
-  // A pipeline that runs and has taken in the first half of the events.
+  // Starts a pipeline that ingests the first half of the events.
   void StartAndIngestHalf() {
     program_.emplace(dir_.path(), world_.run());
     ASSERT_TRUE(program_->WaitFor("running")) << program_->err();
-    const Finished taken = IngestSome(0.5);
-    ASSERT_LE(taken.code, 1) << taken.out << taken.err;
+    const Finished ingested = IngestSome(0.5);
+    ASSERT_LE(ingested.code, 1) << ingested.out << ingested.err;
   }
   void Stop() {
     program_->Signal(SIGTERM);
     ASSERT_EQ(program_->Wait(), 0) << program_->err();
     program_.reset();
   }
-  // Restored elsewhere, audited, and sent the whole source: as if nothing had been.
+  // Restores elsewhere, audits, sends the whole source, and expects the result of an undisturbed run.
   void ExpectRestoresAndEndsLikeTheOracle(const std::string& from) const {
     SCOPED_TRACE(from);
     const TempDir other;
@@ -134,7 +135,7 @@ class ProgramBackup : public ::testing::Test {
   std::optional<Background> program_;
 };
 
-TEST_F(ProgramBackup, MadeWhileEventsAreTakenInEachRestoresAndGoesOnWhereItStood) {
+TEST_F(ProgramBackup, EachMadeDuringIngestRestoresAndContinues) {
   ASSERT_NO_FATAL_FAILURE(StartAndIngestHalf());
   ASSERT_NO_FATAL_FAILURE(MakeGoodBackup());
   {
@@ -155,7 +156,7 @@ TEST_F(ProgramBackup, MadeWhileEventsAreTakenInEachRestoresAndGoesOnWhereItStood
   ExpectRestoresAndEndsLikeTheOracle(set_);             // the newest
 }
 
-TEST_F(ProgramBackup, KilledAtAnyStepLeavesTheOlderOnesWholeAndTheNextOneClearsUp) {
+TEST_F(ProgramBackup, AKillAtAnyStepLeavesOlderOnesWholeAndTheNextCleansUp) {
   ASSERT_NO_FATAL_FAILURE(StartAndIngestHalf());
   ASSERT_NO_FATAL_FAILURE(MakeGoodBackup());
   ASSERT_EQ(BackupsIn(set_).size(), 1u);
@@ -167,7 +168,7 @@ TEST_F(ProgramBackup, KilledAtAnyStepLeavesTheOlderOnesWholeAndTheNextOneClearsU
   for (const Case& story : {Case{"B1:1", 1, 0}, Case{"B2:1", 1, 1}, Case{"B2:9", 1, 1}, Case{"B3:1", 1, 1},
                             Case{"B4:1", 2, 0}, Case{"B5:1", 1, 1}}) {
     SCOPED_TRACE(story.point);
-    // To have one to delete, B5 keeps one; the others keep all.
+    // B5 keeps one backup, so that there is one to delete; the other cases keep all.
     const std::string keep = std::string(story.point).starts_with("B5") ? "1" : "9";
     Background dying(dir_.path(), Backup({"--keep", keep}), story.point);
     ASSERT_EQ(dying.Wait(), kKilled) << dying.err();
@@ -189,8 +190,8 @@ TEST_F(ProgramBackup, KilledAtAnyStepLeavesTheOlderOnesWholeAndTheNextOneClearsU
   ExpectRestoresAndEndsLikeTheOracle(set_);
 }
 
-// The copy that a dead backup has left keeps deleted files on the disk: a start of the pipeline removes it.
-TEST_F(ProgramBackup, WhatADeadOneLeftInTheDataDirectoryGoesWithTheNextStart) {
+// The copy left by a killed backup keeps deleted files on the disk, so a start of the pipeline removes it.
+TEST_F(ProgramBackup, TheCopyOfAKilledBackupIsRemovedAtTheNextStart) {
   ASSERT_NO_FATAL_FAILURE(StartAndIngestHalf());
   Background dying(dir_.path(), Backup(), "B1:1");
   ASSERT_EQ(dying.Wait(), kKilled) << dying.err();
@@ -201,7 +202,7 @@ TEST_F(ProgramBackup, WhatADeadOneLeftInTheDataDirectoryGoesWithTheNextStart) {
   EXPECT_FALSE(fs::exists(world_.data() + "/backup-copy"));
 }
 
-TEST_F(ProgramBackup, ARestoreThatDiesMakesNothingVisibleAndTheNextOneBeginsAnew) {
+TEST_F(ProgramBackup, AKilledRestoreShowsNothingAndTheNextOneStartsOver) {
   ASSERT_NO_FATAL_FAILURE(StartAndIngestHalf());
   ASSERT_NO_FATAL_FAILURE(MakeGoodBackup());
   const std::string target = dir_ / "restored";
@@ -222,7 +223,7 @@ TEST_F(ProgramBackup, ARestoreThatDiesMakesNothingVisibleAndTheNextOneBeginsAnew
   EXPECT_THAT(onto.err, HasSubstr("is not an empty directory"));
 }
 
-TEST_F(ProgramBackup, AFullDiskEndsItAloneAndWithRoomItIsMade) {
+TEST_F(ProgramBackup, AFullDiskFailsOnlyTheBackupAndItSucceedsWithRoom) {
   const testing::SmallDisk disk("64m");
   if (!disk.mounted()) GTEST_SKIP() << "this user may not mount a small disk (" << disk.why() << ")";
   ASSERT_NO_FATAL_FAILURE(StartAndIngestHalf());
@@ -231,18 +232,18 @@ TEST_F(ProgramBackup, AFullDiskEndsItAloneAndWithRoomItIsMade) {
   std::uintmax_t bytes = 0;
   for (const auto& entry : fs::recursive_directory_iterator(set_))
     if (entry.is_regular_file()) bytes += entry.file_size();
-  // Room for the one that is there, and for a little of the next.
+  // Room for the existing backup and for a small part of the next one.
   ASSERT_TRUE(disk.Grow(std::to_string(bytes / 1024 + bytes / 8192 + 256) + "k"));
   const Finished full = MakeBackup({"--full"});
   EXPECT_EQ(full.code, kFullExitCode) << full.out << full.err;
   EXPECT_THAT(full.err, HasSubstr("No space left on device"));
   EXPECT_THAT(full.err, HasSubstr("free disk space there"));
-  EXPECT_EQ(LeftOversIn(set_).size(), 0u) << "it takes the room that is missing";
+  EXPECT_EQ(LeftOversIn(set_).size(), 0u) << "an unfinished backup would occupy the missing space";
   EXPECT_EQ(BackupsIn(set_).size(), 1u);
   EXPECT_EQ(Check(set_).code, 0);
   EXPECT_FALSE(fs::exists(world_.data() + "/backup-copy"));
-  const Finished taken = world_.Ingest();  // the pipeline has noticed nothing
-  EXPECT_LE(taken.code, 1) << taken.out << taken.err;
+  const Finished ingested = world_.Ingest();  // the pipeline is not affected
+  EXPECT_LE(ingested.code, 1) << ingested.out << ingested.err;
 
   const std::string target = disk.dir() / "restored";
   const Finished nowhere = RestoreTo(set_, target);
@@ -257,7 +258,7 @@ TEST_F(ProgramBackup, AFullDiskEndsItAloneAndWithRoomItIsMade) {
   ExpectRestoresAndEndsLikeTheOracle(set_);
 }
 
-TEST_F(ProgramBackup, ADamagedFileOfAnyKindRestoresNothingAndIsNamed) {
+TEST_F(ProgramBackup, ADamagedFileOfAnyKindIsNamedAndNothingIsRestored) {
   ASSERT_NO_FATAL_FAILURE(StartAndIngestHalf());
   ASSERT_NO_FATAL_FAILURE(MakeGoodBackup({"--config", world_.run().back()}));
   ASSERT_NO_FATAL_FAILURE(Stop());
@@ -293,7 +294,7 @@ TEST_F(ProgramBackup, ADamagedFileOfAnyKindRestoresNothingAndIsNamed) {
       bytes.put(damaged);
     };
     flip();
-    if (configuration) {  // is not restored, but told of
+    if (configuration) {  // is not restored, but reported
       EXPECT_EQ(Check(backup).code, kCorruptedExitCode);
     } else {
       expect_refused(fs::path(path).filename());
@@ -328,13 +329,13 @@ TEST_F(ProgramBackup, UnchangedFilesAreLinkedAndOnlyTheNewestAreKept) {
     linked += same ? 1 : 0;
     EXPECT_EQ(full.contains(path) && full.at(path) == inode, false) << path;
     const bool table = path.ends_with(".sst") || path.ends_with(".blob");
-    // One that the opening for the second backup has made is new.
+    // A file that the opening for the second backup created is new.
     if (table && before != first.end()) {
       EXPECT_TRUE(same) << path << " is copied again";
     }
   }
   EXPECT_GT(linked, 5u);
-  // Neither the state's nor the log's files of a backup are the pipeline's own.
+  // No file of a backup is shared with the pipeline's own state or log.
   for (const auto& [path, inode] : InodesOf(world_.data()))
     for (const auto* backup : {&first, &second})
       for (const auto& [name, copied] : *backup) EXPECT_NE(copied, inode) << name;
@@ -351,7 +352,7 @@ TEST_F(ProgramBackup, UnchangedFilesAreLinkedAndOnlyTheNewestAreKept) {
   ExpectRestoresAndEndsLikeTheOracle(left[1]);  // its links outlive what they were linked to
 }
 
-TEST_F(ProgramBackup, OneAtATimeAndInAPlaceOfItsOwn) {
+TEST_F(ProgramBackup, OnlyOneRunsAndOnlyOutsideTheDataDirectory) {
   ASSERT_EQ(MakeBackup().code, kNotFoundExitCode);  // no data directory yet
   ASSERT_NO_FATAL_FAILURE(StartAndIngestHalf());
   {

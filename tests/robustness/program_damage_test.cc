@@ -1,5 +1,5 @@
-// `cobblestone run` on a log that a power cut or a bad disk has changed. What nobody was told of is dropped; anything
-// else stops the start, says what to do, and leaves the directory as it is.
+// `cobblestone run` on a log that a power cut or a bad disk has changed. Unacknowledged data is dropped. Any
+// other damage stops the start, with advice to the operator, and the directory stays unchanged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 
 constexpr int kCorruptedExitCode = 5;  // docs/guides/command-line.md
 
-// The names of files that are not the same.
+// The names of files that differ.
 std::string Difference(std::map<std::string, std::string> before,
                        const std::map<std::string, std::string>& after) {
   std::string names;
@@ -43,7 +43,7 @@ std::string Difference(std::map<std::string, std::string> before,
 
 class ProgramDamage : public ::testing::Test {
  protected:
-  // The write-ahead file of the log that was written last.
+  // The most recently written write-ahead file of the log.
   [[nodiscard]] std::string NewestWal() const {
     std::vector<std::string> files;
     for (const auto& entry : fs::directory_iterator(world_.data() + "/log/db"))
@@ -51,12 +51,13 @@ class ProgramDamage : public ::testing::Test {
     EXPECT_FALSE(files.empty());
     return *std::max_element(files.begin(), files.end());
   }
-  // The program takes events in until it is killed.
+  // Runs an ingest until the program is killed.
   void KilledAt(const std::string& failpoint) {
     Background program(dir_.path(), world_.run(), failpoint);
     ASSERT_TRUE(program.WaitFor("running")) << program.err();
     const testing::Finished cut = world_.Ingest();
-    program.Signal(failpoint.empty() ? SIGKILL : SIGTERM);  // where the failpoint was not met: not for ever
+    program.Signal(failpoint.empty() ? SIGKILL
+                                     : SIGTERM);  // ends the program if the failpoint was not reached
     ASSERT_EQ(program.Wait(), 128 + SIGKILL) << cut.out << cut.err << program.err();
   }
   void ExpectRefusesAndChangesNothing(const std::string& says) {
@@ -78,21 +79,21 @@ class ProgramDamage : public ::testing::Test {
   testing::ProgramWorld world_{dir_.path(), beside_, events_};
 };
 
-TEST_F(ProgramDamage, ATornLastRecordThatNobodyWasToldOfIsDropped) {
-  ASSERT_NO_FATAL_FAILURE(KilledAt("E4b:3"));  // written, and nobody was told
+TEST_F(ProgramDamage, ATornUnacknowledgedLastRecordIsDropped) {
+  ASSERT_NO_FATAL_FAILURE(KilledAt("E4b:3"));  // written, but not acknowledged
   const std::string wal = NewestWal();
   fs::resize_file(wal, fs::file_size(wal) - 7);
   world_.FinishAndExpectLikeTheOracle();
 }
 
-TEST_F(ProgramDamage, AnEndThatIsMissingAndWasAcknowledgedStopsTheStart) {
+TEST_F(ProgramDamage, AMissingAcknowledgedEndStopsTheStart) {
   ASSERT_NO_FATAL_FAILURE(KilledAt(""));
   const std::string wal = NewestWal();
   fs::resize_file(wal, fs::file_size(wal) - 7);
   ExpectRefusesAndChangesNothing("has lost its end");
 }
 
-TEST_F(ProgramDamage, AFlippedByteInTheMiddleOfAcknowledgedDataStopsTheStart) {
+TEST_F(ProgramDamage, AFlippedByteInAcknowledgedDataStopsTheStart) {
   ASSERT_NO_FATAL_FAILURE(KilledAt(""));
   const std::string wal = NewestWal();
   const auto middle = static_cast<std::streamoff>(fs::file_size(wal) / 2);
@@ -109,9 +110,8 @@ TEST_F(ProgramDamage, AFlippedByteInTheMiddleOfAcknowledgedDataStopsTheStart) {
   world_.FinishAndExpectLikeTheOracle();
 }
 
-// With checksums in order, so that only the stage that reads such a row can find it out.
-TEST_F(ProgramDamage,
-       RowsOfTheStateThatDoNotDecodeEndTheProgramWithTheReasonAndTheNextStartMakesTheStateAgain) {
+// The checksums of the damaged rows are valid, so only the stage that reads such a row can detect the damage.
+TEST_F(ProgramDamage, UndecodableStateRowsStopTheProgramAndTheNextStartRebuilds) {
   {
     Background program(dir_.path(), world_.run());
     ASSERT_TRUE(program.WaitFor("running")) << program.err();
@@ -139,7 +139,7 @@ TEST_F(ProgramDamage,
     ASSERT_TRUE(meta.ok());
     ASSERT_TRUE((*opened)->Apply(rows, *meta).ok());
     damaged += rows.size();
-    if (damaged > 0) break;  // of one slot: each is found, and made again, by itself
+    if (damaged > 0) break;  // of one slot: damage is found and repaired slot by slot
   }
   ASSERT_GT(damaged, 0u);
   const testing::TempDir again;
@@ -147,7 +147,7 @@ TEST_F(ProgramDamage,
   {
     Background program(dir_.path(), world_.run());
     ASSERT_TRUE(program.WaitFor("running")) << program.err();
-    // Under another source all of it is sent once more: repeats, whose hosts are asked for.
+    // Sends everything again under another source name: repeats, whose hosts are looked up.
     static_cast<void>(testing::RunProgram(
         dir_.path(), {"ingest", again / "again.pb", "--source", "again", "--config", world_.run().back()}));
     ASSERT_EQ(program.Wait(), kCorruptedExitCode) << program.err();
@@ -164,7 +164,7 @@ TEST_F(ProgramDamage,
   EXPECT_EQ(audited.code, 0) << audited.out << audited.err;
 }
 
-TEST_F(ProgramDamage, TheOperatorCanAcceptTheLossAndSendsEverythingAgain) {
+TEST_F(ProgramDamage, TheOperatorCanAcceptTheLossAndResendEverything) {
   {
     Background program(dir_.path(), world_.run());
     ASSERT_TRUE(program.WaitFor("running")) << program.err();
@@ -173,7 +173,7 @@ TEST_F(ProgramDamage, TheOperatorCanAcceptTheLossAndSendsEverythingAgain) {
     ASSERT_EQ(program.Wait(), 0) << program.err();
   }
   const std::string wal = NewestWal();
-  fs::resize_file(wal, fs::file_size(wal) / 10);  // states that were written at the end are newer
+  fs::resize_file(wal, fs::file_size(wal) / 10);  // states written at the end are newer than the log
   ExpectRefusesAndChangesNothing("--accept-loss");
 
   std::vector<std::string> accept = world_.run();
@@ -189,7 +189,8 @@ TEST_F(ProgramDamage, TheOperatorCanAcceptTheLossAndSendsEverythingAgain) {
     program.Signal(SIGTERM);
     ASSERT_EQ(program.Wait(), 0) << program.err();
   }
-  // What is left hangs together, and the loss is forgotten: the next starts need no flag, and have nothing to accept.
+  // The remaining data is consistent, and the loss is settled: later starts need no flag and have no loss to
+  // accept.
   const std::vector<std::string> audit = {"audit", "--data", world_.data()};
   testing::Finished audited = testing::RunProgram(dir_.path(), audit);
   EXPECT_EQ(audited.code, 0) << audited.out << audited.err;

@@ -1,5 +1,5 @@
-// The disk under the running program is full, again and again: each time it ends with a code of its own and says what
-// to do, and with room again it goes on as if nothing had been.
+// The disk under the running program becomes full repeatedly. Each time the program exits with its own code
+// and advice to the operator. With room again it continues as if nothing had happened.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,14 +20,14 @@ using ::testing::HasSubstr;
 constexpr int kFullExitCode = 74;  // docs/guides/command-line.md
 constexpr int kGoneExitCode = 4;
 
-// What an operator must be told: what is full, and what to do.
+// The error must name the full disk and the remedy.
 void ExpectSaysWhatToDo(const std::string& errors, const std::string& data) {
   EXPECT_THAT(errors, HasSubstr(data));
   EXPECT_THAT(errors, ContainsRegex("[Nn]o space left|disk is full"));
   EXPECT_THAT(errors, ContainsRegex("[Ff]ree disk space"));
 }
 
-TEST(ProgramDiskFull, EndsWithItsOwnCodeAndRoomBringsEverythingBack) {
+TEST(ProgramDiskFull, ExitsWithItsOwnCodeAndContinuesWithRoom) {
   const testing::SmallDisk disk("3m");
   if (!disk.mounted()) {
     GTEST_SKIP() << "this user may not mount a small disk (" << disk.why()
@@ -40,9 +40,9 @@ TEST(ProgramDiskFull, EndsWithItsOwnCodeAndRoomBringsEverythingBack) {
   for (const char* larger : {"4m", "5m", "6m", "8m", "100m"}) {
     Background program(disk.dir().path(), world.run());
     if (program.WaitFor("running")) {
-      const testing::Finished taken = world.Ingest();
-      if (taken.code <= 1) break;  // all fitted, though nobody would have thought so
-      EXPECT_THAT(taken.code, AnyOf(kGoneExitCode, kFullExitCode)) << taken.err;
+      const testing::Finished ingested = world.Ingest();
+      if (ingested.code <= 1) break;  // everything fitted, against expectation
+      EXPECT_THAT(ingested.code, AnyOf(kGoneExitCode, kFullExitCode)) << ingested.err;
     }
     EXPECT_EQ(program.Wait(), kFullExitCode) << program.err();
     ExpectSaysWhatToDo(program.err(), world.data());
@@ -54,9 +54,10 @@ TEST(ProgramDiskFull, EndsWithItsOwnCodeAndRoomBringsEverythingBack) {
   world.FinishAndExpectLikeTheOracle();
 }
 
-// The log has room, the state none: it is written by another thread, and told to the same end.
-TEST(ProgramDiskFull, AStateThatCannotBeWrittenEndsTheProgramToo) {
-  const testing::SmallDisk disk("400k");  // what five empty states take, and not much more
+// The log has room, the state has none. Another thread writes the state, and its failure ends the program in
+// the same way.
+TEST(ProgramDiskFull, AFailedStateWriteEndsTheProgramToo) {
+  const testing::SmallDisk disk("400k");  // enough for five empty states and little more
   if (!disk.mounted()) GTEST_SKIP() << "this user may not mount a small disk (" << disk.why() << ")";
   const testing::TempDir dir;
   const testing::TempDir beside;
@@ -66,15 +67,15 @@ TEST(ProgramDiskFull, AStateThatCannotBeWrittenEndsTheProgramToo) {
   std::filesystem::create_directory_symlink(disk.dir().path(), world.data() + "/state");
   Background program(dir.path(), world.run());
   ASSERT_TRUE(program.WaitFor("running")) << program.err();
-  EXPECT_LE(world.Ingest().code, kFullExitCode);  // the log may have taken it all in before
+  EXPECT_LE(world.Ingest().code, kFullExitCode);  // the log may have ingested everything before
   EXPECT_EQ(program.Wait(), kFullExitCode) << program.err();
   ExpectSaysWhatToDo(program.err(), world.data() + "/state");
   ASSERT_TRUE(disk.Grow("100m"));
   world.FinishAndExpectLikeTheOracle();
 }
 
-// Nothing fits: the first start of all.
-TEST(ProgramDiskFull, AFirstStartWithoutRoomLeavesNothingInTheWayOfTheNext) {
+// Nothing fits, at the very first start.
+TEST(ProgramDiskFull, AFirstStartWithoutRoomDoesNotBlockTheNext) {
   for (const char* size : {"4k", "16k", "64k", "128k"}) {
     SCOPED_TRACE(size);
     const testing::SmallDisk disk(size);

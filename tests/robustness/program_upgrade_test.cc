@@ -1,5 +1,5 @@
-// One machine goes over to a program with new rules and, by mistake, back. What the new one has committed the old one does
-// not touch, and says so; nothing is lost or doubled.
+// One machine is upgraded to a program with new rules and, by mistake, downgraded. The old program does not
+// touch commits of the new one, and says so. Nothing is lost or doubled.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,12 +29,12 @@ class ProgramUpgrade : public ::testing::Test {
  protected:
   ~ProgramUpgrade() override { UseProgram(nullptr); }
 
-  // Takes events in until it kills itself there.
+  // Ingests events until the program kills itself at the failpoint.
   void KilledAt(const std::string& failpoint) {
     Background program(dir_.path(), world_.run(), failpoint);
-    if (program.WaitFor("running")) {  // else what the one before has left was enough
+    if (program.WaitFor("running")) {  // else the rest of the previous run was enough to reach the failpoint
       (void)world_.Ingest();
-      program.Signal(SIGTERM);  // where the failpoint was not met: not for ever
+      program.Signal(SIGTERM);  // ends the program if the failpoint was not reached
     }
     ASSERT_EQ(program.Wait(), 128 + SIGKILL) << program.err();
   }
@@ -51,17 +51,17 @@ class ProgramUpgrade : public ::testing::Test {
   testing::ProgramWorld world_{dir_.path(), beside_, events_};
 };
 
-TEST_F(ProgramUpgrade, AnOldProgramDoesNotExecuteWhatTheNewOneHasCommitted) {
+TEST_F(ProgramUpgrade, AnOldProgramDoesNotExecuteCommitsOfANewOne) {
   ASSERT_NO_FATAL_FAILURE(KilledAt("E4:5"));
   UseProgram(COBBLESTONE_NEXT_PROGRAM);
-  ASSERT_NO_FATAL_FAILURE(KilledAt("E4:3"));  // committed, and no state is written yet
+  ASSERT_NO_FATAL_FAILURE(KilledAt("E4:3"));  // committed, but no state is written yet
   UseProgram(nullptr);
   ExpectRefuses(kNeeds);
   UseProgram(COBBLESTONE_NEXT_PROGRAM);
   world_.FinishAndExpectLikeTheOracle();
 }
 
-TEST_F(ProgramUpgrade, AnOldProgramDoesNotReadTheStateOfTheNewOne) {
+TEST_F(ProgramUpgrade, AnOldProgramDoesNotReadTheStateOfANewOne) {
   UseProgram(COBBLESTONE_NEXT_PROGRAM);
   world_.FinishAndExpectLikeTheOracle();
   UseProgram(nullptr);

@@ -37,8 +37,8 @@ void ProgramWorld::FinishAndExpectLikeTheOracle() const {
   {
     Background program(directory_, run());
     ASSERT_TRUE(program.WaitFor("running")) << program.err();
-    const Finished taken = Ingest();
-    EXPECT_LE(taken.code, 1) << taken.out << taken.err;  // 1: bad lines of the traffic were told
+    const Finished ingested = Ingest();
+    EXPECT_LE(ingested.code, 1) << ingested.out << ingested.err;  // 1: bad lines of the traffic were reported
     program.Signal(SIGTERM);
     ASSERT_EQ(program.Wait(), 0) << program.err();
   }

@@ -1,4 +1,4 @@
-// A data directory that `cobblestone run` works on, with many flushes and little memory, and what came of it.
+// A data directory for `cobblestone run`, with frequent flushes and little memory, and checks of the result.
 #pragma once
 
 #include <sys/types.h>
@@ -15,18 +15,18 @@ namespace cobblestone::testing {
 
 class ProgramWorld {
  public:
-  // The data directory is `directory`/data; configuration and events lie in `beside`, which stays writable.
+  // The data directory is `directory`/data; configuration and events are in `beside`, which stays writable.
   ProgramWorld(std::string directory, const TempDir& beside, const std::vector<Event>& events);
 
   [[nodiscard]] std::string data() const { return directory_ + "/data"; }
   // Arguments of `cobblestone run` and `cobblestone ingest`.
   [[nodiscard]] std::vector<std::string> run() const { return {"run", "--config", config_}; }
-  // Waits at its end until all has been posted.
+  // Returns when everything has been posted.
   [[nodiscard]] Finished Ingest() const;
-  // Runs the program on the directory, sends it the events, ends it, and compares with the oracle.
+  // Runs the program on the directory, sends it the events, stops it, and compares with the oracle.
   void FinishAndExpectLikeTheOracle() const;
 
-  // Every file below the data directory with its bytes, but for the owner's lock and the socket.
+  // Every file below the data directory with its bytes, except the owner's lock and the socket.
   [[nodiscard]] std::map<std::string, std::string> Files() const;
 
  private:

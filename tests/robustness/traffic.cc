@@ -31,7 +31,7 @@ using traffic::Generator;
 
 namespace {
 
-// The grants as the log holds them.
+// The grants in the ledger.
 Outcome OutcomeOf(Engine& engine) {
   Outcome outcome;
   for (std::uint32_t p = 0; p < engine.pipeline().partitions; ++p) {
@@ -45,7 +45,7 @@ Outcome OutcomeOf(Engine& engine) {
   return outcome;
 }
 
-// Without the accounts that only the oracle knows of.
+// The grants, without the accounts that only the oracle knows.
 Outcome GrantsOf(const Outcome& outcome) {
   Outcome grants;
   grants.grants = outcome.grants;
@@ -75,7 +75,7 @@ std::string NameOf(const AccountKey& key) {
   return kind + std::to_string(key.account);
 }
 
-// As a user would ask.
+// Asks the engine as a user would.
 nlohmann::json AccountOf(Engine& engine, const AccountKey& key) {
   auto account = engine.questions().Account(ProjectId(key.project), KindOf(key), key.account);
   EXPECT_TRUE(account.ok()) << NameOf(key) << ": " << account.status().message();
@@ -156,12 +156,13 @@ GenerateOptions RestlessOptions(std::uint64_t seed, std::uint64_t results) {
 std::vector<Event> RestlessTraffic(const GenerateOptions& options) {
   std::vector<Event> events;
   for (const Event& event : Traffic(options)) {
-    std::vector<std::string> said;
-    AppendContested(event.envelope, options.hosts, &said);
-    for (std::string& envelope : said) events.push_back({std::move(envelope), event.broadcast});
+    std::vector<std::string> envelopes;
+    AppendContested(event.envelope, options.hosts, &envelopes);
+    for (std::string& envelope : envelopes) events.push_back({std::move(envelope), event.broadcast});
   }
   const double start = options.start_time;
-  // Users 4, 8 and 12 are named in the middle, hosts' balances told here and there.
+  // Users 4, 8 and 12 are removed: 4 and 8 are sent in the middle, 12 never. Opening balances of hosts are
+  // spread over the traffic.
   std::vector<Event> named;
   std::erase_if(events, [&](const Event& event) {
     const auto routing = wire::PeekRouting(event.envelope);
@@ -182,8 +183,9 @@ std::vector<Event> RestlessTraffic(const GenerateOptions& options) {
                                                        .rac = 1.0 / static_cast<double>(host),
                                                        .rac_time = start - 86400}}),
          false});
-  // Hosts 7 to 11 are user 1's from somewhere on. Then 7, 9 and 10 become 8, 9 by way of 10; another merge of 9, and one of 8 that
-  // would close a circle, are refused. 11 becomes one that never has credit, once an event has named it. User 5 leaves, and comes back. The project gets a name.
+  // From some point on, hosts 7 to 11 belong to user 1. Then 7 merges into 8, 9 into 10 and 10 into 8.
+  // Another merge of 9, and one of 8 that would close a cycle, are refused. 11 merges into a host that never
+  // has credit, once an event has named that host. User 5 leaves and comes back. The project gets a name.
   std::set<std::uint64_t> seen;
   std::erase_if(events, [&](const Event& event) {
     const auto routing = wire::PeekRouting(event.envelope);
@@ -191,9 +193,10 @@ std::vector<Event> RestlessTraffic(const GenerateOptions& options) {
            !seen.insert(routing->id).second;
   });
   std::uint64_t id = 2000;
-  const auto say = [&](std::size_t part, wire::EventBody body) {
+  const auto add = [&](std::size_t part, wire::EventBody body) {
     const bool broadcast = std::holds_alternative<wire::ProjectName>(body);
-    // As late as the validator's last word before it: ahead of that, much of what follows would be too late.
+    // Dated like the last validation before it: with a later time, many of the following events would be too
+    // late.
     std::size_t at = events.size() * part / 16;
     while (at > 0 && wire::PeekKind(events[at].envelope) != wire::EventKind::kValidation) --at;
     const double time =
@@ -203,24 +206,24 @@ std::vector<Event> RestlessTraffic(const GenerateOptions& options) {
                broadcast});
   };
   const auto merge = [&](std::size_t part, std::uint64_t host, std::uint64_t into) {
-    say(part, wire::HostMerge{.host = HostId(host), .into = HostId(into)});
+    add(part, wire::HostMerge{.host = HostId(host), .into = HostId(into)});
   };
-  const auto own = [&](std::size_t part, std::uint64_t host) {
-    say(part, wire::HostMember{
+  const auto give_to_user_1 = [&](std::size_t part, std::uint64_t host) {
+    add(part, wire::HostMember{
                   .host = HostId(host), .user = UserId(1), .whetstone = 1e9, .dhrystone = 2e9, .cpus = 4});
   };
-  for (std::uint64_t host = 7; host <= 11; ++host) own(7, host);
-  say(8, wire::UserMember{.user = UserId(5), .deleted = true});
-  say(9, wire::ProjectName{.name = "Restless"});
+  for (std::uint64_t host = 7; host <= 11; ++host) give_to_user_1(7, host);
+  add(8, wire::UserMember{.user = UserId(5), .deleted = true});
+  add(9, wire::ProjectName{.name = "Restless"});
   merge(10, 7, 8);
   merge(10, 11, options.hosts + 1000);
   merge(11, 9, 10);
   merge(12, 10, 8);
-  say(12, wire::UserMember{.user = UserId(5), .team = TeamId(1), .name = "back"});
-  own(12, options.hosts + 1000);
+  add(12, wire::UserMember{.user = UserId(5), .team = TeamId(1), .name = "back"});
+  give_to_user_1(12, options.hosts + 1000);
   merge(13, 9, 7);
   merge(14, 8, 9);
-  // And what account managers report, all along.
+  // Reports of account managers are mixed in throughout.
   std::vector<Event> all;
   const auto reports = EstimateEvents({.seed = options.seed,
                                        .start = start,
@@ -235,23 +238,23 @@ std::vector<Event> RestlessTraffic(const GenerateOptions& options) {
   };
   MixIn(
       events, reports, [](const Event& event) -> std::string_view { return event.envelope; }, Put{all});
-  // And what is out of those hosts goes by both their numbers.
+  // Events about jobs that were sent before a merge use either number of the merged host.
   HeirNames rename(options.seed, HeirNames::Of::kJobsSent);
   for (Event& event : all) event.envelope = rename(event.envelope);
-  EXPECT_GT(rename.renamed(), 0u) << "nothing was out of the hosts that became others";
+  EXPECT_GT(rename.renamed(), 0u) << "no job was open on a host that merged";
   return all;
 }
 
 std::vector<Event> TrickleTrafficOf(std::uint64_t seed, std::uint64_t results) {
   GenerateOptions options = Trickling(seed);
   options.results = results;
-  // Policies without a history, and so few results of each version that none has the samples for a scale: a price would rest
-  // on when it came.
+  // Policies without a history, and so few results of each version that none has enough samples for a scale;
+  // otherwise a price would depend on its time.
   options.policies = {"benchmark", "assigned", "none", "reported-flops"};
   options.hosts = results / 12;
   options.versions = 1 + results / options.apps / 30;
   TrickleTraffic traffic = UnorderedTrickles(options);
-  LeaveOutWhatIsSentBehindTheEnd(traffic);
+  DropMessagesAfterTheEnd(traffic);
   std::vector<std::pair<double, std::string>> mixed;
   for (Events* part : {&traffic.running, &traffic.results})
     for (std::string& envelope : *part)
@@ -271,7 +274,8 @@ std::vector<Event> TrickleTrafficOf(std::uint64_t seed, std::uint64_t results) {
 
 void WriteTraffic(const std::vector<Event>& events, const std::string& path) {
   std::string bytes;
-  for (const Event& event : events) stream::AppendRecord(bytes, event.envelope);  // a varint and the bytes
+  for (const Event& event : events)
+    stream::AppendRecord(bytes, event.envelope);  // a varint length and the bytes
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
@@ -292,7 +296,7 @@ Status Ingest(Engine& engine, const std::vector<Event>& events) {
   while (at < events.size()) {
     AppendBlock block{.source = "traffic", .first_line = at, .barrier = events[at].broadcast};
     while (at < events.size() && block.lines.size() < 300 && events[at].broadcast == block.barrier) {
-      // What cannot be decoded at all is a bad line of the source.
+      // An event that cannot be decoded at all is a bad line of the source.
       block.lines.push_back({.envelope = events[at].envelope});
       ++at;
     }
@@ -343,7 +347,7 @@ std::string OutcomeHash(Engine& engine, const std::string& name) {
 
 void ExpectLikeTheOracle(Engine& engine, const std::vector<Event>& events, bool owners_change) {
   const Outcome expected = OracleOf(events);
-  ASSERT_FALSE(expected.grants.empty()) << "the story would prove nothing";
+  ASSERT_FALSE(expected.grants.empty()) << "the traffic gives no grant, so the test proves nothing";
   Outcome actual = OutcomeOf(engine);
   EXPECT_TRUE(actual.granted_twice.empty());
   Outcome grants = GrantsOf(expected);
@@ -351,7 +355,7 @@ void ExpectLikeTheOracle(Engine& engine, const std::vector<Event>& events, bool 
     for (Outcome* outcome : {&grants, &actual})
       for (auto& [key, grant] : outcome->grants) grant.user = 0;
   EXPECT_EQ(GrantDifferences(grants, actual), "");
-  // Totals: what the oracle posted, asked of the engine as a user would.
+  // Compares the totals that the oracle posted with the engine's answers to a user.
   std::map<AccountKey, BigMicro> totals;
   for (const auto& [key, grant] : expected.grants) {
     const auto got = actual.grants.find(key);
@@ -370,22 +374,23 @@ void ExpectLikeTheOracle(Engine& engine, const std::vector<Event>& events, bool 
 
 namespace {
 
-// By result: what it has earned in all, however grants, trickles, settlements and corrections share it.
+// Total earnings by result, however grants, trickles, settlements and corrections share them.
 std::map<ResultKey, BigMicro> EarnedBy(const Outcome& outcome) {
   std::map<ResultKey, BigMicro> earned;
   for (const auto& [key, grant] : outcome.grants) earned[key] += grant.micro;
-  for (const auto& [key, partial] : outcome.partials) earned[key.first] += partial.paid - partial.taken;
+  for (const auto& [key, partial] : outcome.partials) earned[key.first] += partial.paid - partial.reversed;
   for (const auto& [key, correction] : outcome.corrections) earned[key.first] += correction.micro;
   return earned;
 }
 
-// The results that earned something else than the oracle says, with what ledger and refusals tell of the first of them.
+// The results whose earnings differ from the oracle's, with their ledger records and refusals.
 std::string ResultsThatDiffer(Engine& engine, const Outcome& expected) {
   constexpr std::size_t kMost = 5;
   auto wanted = EarnedBy(expected);
   const auto got = EarnedBy(OutcomeOf(engine));
-  for (const auto& [key, micro] : got) wanted.try_emplace(key, 0);  // what earned, and must not have
-  std::map<std::uint64_t, std::string> differ;                      // by result
+  for (const auto& [key, micro] : got)
+    wanted.try_emplace(key, 0);                 // results that earned, but should not have
+  std::map<std::uint64_t, std::string> differ;  // by result
   for (const auto& [key, micro] : wanted) {
     const auto found = got.find(key);
     const BigMicro other = found == got.end() ? 0 : found->second;
@@ -393,7 +398,7 @@ std::string ResultsThatDiffer(Engine& engine, const Outcome& expected) {
       differ[key.result] = "result " + std::to_string(key.result) + ": " + TextOf(other) + " instead of " +
                            TextOf(micro) + "\n";
   }
-  const auto tell = [&](wire::Topic topic, auto&& result_and_text) {
+  const auto append_lines = [&](wire::Topic topic, auto&& result_and_text) {
     const std::uint32_t partitions = topic == wire::kRefused ? 1 : engine.pipeline().partitions;
     for (std::uint32_t p = 0; p < partitions; ++p) {
       const Status status = engine.ForEachRecord({topic, p}, [&](std::uint64_t, std::string_view record) {
@@ -405,12 +410,12 @@ std::string ResultsThatDiffer(Engine& engine, const Outcome& expected) {
       EXPECT_TRUE(status.ok()) << status.message();
     }
   };
-  tell(wire::kGrants, [](std::string_view record) {
+  append_lines(wire::kGrants, [](std::string_view record) {
     wire::GrantHead head;
     EXPECT_TRUE(wire::DecodeGrantHead(record, &head));
     return std::pair{head.result.value, DescribeLedgerRecord(record)};
   });
-  tell(wire::kRefused, [](std::string_view record) {
+  append_lines(wire::kRefused, [](std::string_view record) {
     const auto [event, text] = DescribeRefusal(record);
     return std::pair{event / kEventsOfResult, text};
   });
@@ -425,7 +430,7 @@ void ExpectAccountsLikeTheOracle(Engine& engine, const std::vector<Event>& event
   const Outcome expected = OracleOf(events);
   EXPECT_EQ(ResultsThatDiffer(engine, expected), "");
   EXPECT_TRUE(OutcomeOf(engine).corrections == expected.corrections);
-  EXPECT_GT(expected.partials.size(), 500u) << "the story would prove little";
+  EXPECT_GT(expected.partials.size(), 500u) << "too few trickle payments to prove much";
   for (const auto& [key, sums] : expected.accounts) {
     const nlohmann::json account = AccountOf(engine, key);
     EXPECT_EQ(account["total"], TextOf(sums.micro)) << NameOf(key);

@@ -1,4 +1,5 @@
-// `ticks: wall` on a simulated cluster: whoever has the coordinator's slot tells the time, and every tick is there once.
+// `ticks: wall` on a simulated cluster: the owner of the coordinator's slot sends the ticks, and every tick exists
+// once.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -40,11 +41,11 @@ class Clocks : public ::testing::Test {
                           .producers_topic = kProducers,
                           .future_limit = kPeriod,
                           .accept_jump = accept_jump,
-                          .report = [this](const std::string& what) { said_.push_back(what); }}));
+                          .report = [this](const std::string& what) { reports_.push_back(what); }}));
     return *clocks_.back();
   }
 
-  // Periods after the begin.
+  // Periods since kBegin.
   std::vector<double> Ticks() const {
     std::vector<double> ticks;
     for (const auto& [offset, value] : cluster_.Committed({wire::kCatalogue, 0}))
@@ -55,10 +56,10 @@ class Clocks : public ::testing::Test {
   sim::SimCluster cluster_;
   std::vector<std::unique_ptr<sim::SimCluster::Client>> clients_;
   std::vector<std::unique_ptr<KafkaClock>> clocks_;
-  std::vector<std::string> said_;
+  std::vector<std::string> reports_;
 };
 
-TEST_F(Clocks, OneTickAPeriodAndNoneFromWhoeverHasNotTheSlot) {
+TEST_F(Clocks, OnlyTheOwnerSendsOneTickPerPeriod) {
   KafkaClock& a = Clock();
   KafkaClock& b = Clock();
   for (int step = 0; step < 25; ++step) {
@@ -66,11 +67,11 @@ TEST_F(Clocks, OneTickAPeriodAndNoneFromWhoeverHasNotTheSlot) {
     b.Look(false, kBegin + step * kPeriod / 10);
   }
   EXPECT_EQ(Ticks(), (std::vector<double>{0, 1, 2}));
-  EXPECT_TRUE(said_.empty()) << said_[0];
+  EXPECT_TRUE(reports_.empty()) << reports_[0];
 }
 
-// Two that both believe to have the slot, with clocks apart, and answers that get lost.
-TEST_F(Clocks, ATickIsThereOnceThoughTwoTellIt) {
+// Two workers that both believe to own the slot, with different clocks and lost answers.
+TEST_F(Clocks, ATickOfTwoSendersExistsOnce) {
   KafkaClock& a = Clock();
   KafkaClock& b = Clock();
   cluster_.set_faults({.lost_request = 500, .lost_response = 1500});
@@ -93,8 +94,8 @@ TEST_F(Clocks, AJumpOfMoreThanADayNeedsTheOperator) {
   KafkaClock& after_days = Clock();
   after_days.Look(true, kBegin + 288 * kPeriod);
   EXPECT_EQ(Ticks(), (std::vector<double>{0}));
-  ASSERT_EQ(said_.size(), 1u);
-  EXPECT_NE(said_[0].find("--accept-time-jump"), std::string::npos) << said_[0];
+  ASSERT_EQ(reports_.size(), 1u);
+  EXPECT_NE(reports_[0].find("--accept-time-jump"), std::string::npos) << reports_[0];
   Clock(true).Look(true, kBegin + 288 * kPeriod);
   EXPECT_EQ(Ticks(), (std::vector<double>{0, 288}));
 }

@@ -1,5 +1,5 @@
-// Thousands of schedules a minute: the workers that ship, on a simulated cluster, with the real stages. COBBLESTONE_SIM_SEEDS
-// says how many (./dev chaos --sim: 10,000), COBBLESTONE_SIM_SEED with which to begin.
+// Thousands of schedules a minute: the real workers and stages on a simulated cluster. COBBLESTONE_SIM_SEEDS is the
+// number of schedules (./dev chaos --sim: 10,000), COBBLESTONE_SIM_SEED the first seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ std::string Tail(const std::vector<std::string>& story) {
   return text;
 }
 
-TEST(Simulation, WhateverHappensEveryGrantIsThereOnceAndEveryTotalIsItsSum) {
+TEST(Simulation, EveryGrantExistsOnceAndEveryTotalIsTheirSum) {
   const std::uint64_t first = FromEnvironment("COBBLESTONE_SIM_SEED", 1);
   const std::uint64_t seeds = FromEnvironment("COBBLESTONE_SIM_SEEDS", 300);
   std::map<std::string, std::uint64_t> counts;
@@ -63,15 +63,15 @@ TEST(Simulation, WhateverHappensEveryGrantIsThereOnceAndEveryTotalIsItsSum) {
   if (seeds >= 100) {
     EXPECT_GT(counts["had followed checkpoints"], 0u);
   }
-  if (seeds >= 5000) {  // it is rare
+  if (seeds >= 5000) {  // rare
     EXPECT_GT(counts["lost a checkpoint to compaction"], 0u);
   }
   for (const auto& [kind, count] : counts)
     std::printf("%-28s %llu\n", kind.c_str(), static_cast<unsigned long long>(count));
 }
 
-// What is read of a checkpoint while brokers compact it is all of it, or is found not to be.
-TEST(Simulation, ACheckpointThatIsCompactedWhileItIsReadIsTakenWholeOrNotAtAll) {
+// A checkpoint that brokers compact while it is read is either read completely or recognised as incomplete.
+TEST(Simulation, ACheckpointCompactedDuringARestoreIsReadWholeOrNotAtAll) {
   const std::uint64_t first = FromEnvironment("COBBLESTONE_SIM_SEED", 1);
   const std::uint64_t seeds = FromEnvironment("COBBLESTONE_SIM_SEEDS", 300) / 3;
   std::uint64_t lost = 0;
@@ -87,13 +87,13 @@ TEST(Simulation, ACheckpointThatIsCompactedWhileItIsReadIsTakenWholeOrNotAtAll) 
   }
 }
 
-// A stage beside the real ones that dies of one record, or of executing it again.
+// An additional stage that crashes at one record, or at its re-execution.
 class Deadly final : public stream::Stage {
  public:
   struct What {
     std::string record;
     bool when_first_seen = true;
-    std::string then{};  // of this one, once
+    std::string then{};  // crashes once at this record
     int deaths = 0;
     int seen = 0;
     bool died_then = false;
@@ -131,8 +131,8 @@ std::vector<std::string> Completions(const SimTraffic& traffic, std::uint32_t pa
   return all;
 }
 
-// A record that crashes whoever processes it: after some deaths it is passed over, and nothing else is.
-TEST(Simulation, ARecordThatCrashesTheProgramIsPassedOver) {
+// A record that crashes every process that reads it: after some crashes it is skipped, and nothing else is.
+TEST(Simulation, ARecordThatCrashesTheProgramIsSkipped) {
   const SimTraffic& traffic = Traffics()[2];
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     const auto completions = Completions(traffic, 0);
@@ -152,8 +152,8 @@ TEST(Simulation, ARecordThatCrashesTheProgramIsPassedOver) {
   }
 }
 
-// What was executed and committed, and crashes when it is executed again, is not passed over: the slot stops.
-TEST(Simulation, ACommitThatCrashesTheProgramWhenExecutedAgainStopsItsSlot) {
+// A commit that was made and crashes at re-execution is not skipped: the slot stops.
+TEST(Simulation, ACommitThatCrashesAtReexecutionStopsItsSlot) {
   const SimTraffic& traffic = Traffics()[2];
   int stopped = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -171,8 +171,8 @@ TEST(Simulation, ACommitThatCrashesTheProgramWhenExecutedAgainStopsItsSlot) {
   EXPECT_GT(stopped, 0);
 }
 
-// Whoever works when, dies where, and reads what first: one hash for each traffic.
-TEST(Simulation, InLockstepNothingOfItShows) {
+// Each traffic has one hash, whatever the workers, crashes and read order.
+TEST(Simulation, LockstepGivesOneHashPerTraffic) {
   const std::uint64_t first = FromEnvironment("COBBLESTONE_SIM_SEED", 1);
   const std::uint64_t seeds = FromEnvironment("COBBLESTONE_SIM_SEEDS", 300) / 10;
   for (std::uint64_t t = 1; t <= 3; ++t) {
@@ -190,7 +190,8 @@ TEST(Simulation, InLockstepNothingOfItShows) {
   }
 }
 
-// What would be found if it were wrong: a producer that goes on after it has sent the end of a transaction twice.
+// Canary for a fault that the simulation must find: a producer that continues after it has sent the end of a
+// transaction twice.
 TEST(Simulation, CanaryStrayEndOfATransaction) {
   int found = 0;
   for (std::uint64_t seed = 1; seed <= 300 && found == 0; ++seed) {
@@ -200,9 +201,9 @@ TEST(Simulation, CanaryStrayEndOfATransaction) {
   EXPECT_GT(found, 0);
 }
 
-// A slot of a worker that died as it gave it up, and was back within its session, is nobody's (tests/robustness/
-// kafka_group_test.cc).
-TEST(Simulation, CanaryNobodyLooksWhetherEachSlotIsSomebodys) {
+// If a worker dies while it releases a slot and restarts within its session, the slot has no owner
+// (tests/robustness/kafka_group_test.cc).
+TEST(Simulation, CanaryNoWorkerChecksForSlotsWithoutOwner) {
   int found = 0;
   for (std::uint64_t seed = 1; seed <= 5000 && found == 0; ++seed) {
     const SimResult result = RunSchedule(Traffics()[2], {.seed = seed, .no_watch = true});
@@ -214,7 +215,7 @@ TEST(Simulation, CanaryNobodyLooksWhetherEachSlotIsSomebodys) {
   EXPECT_GT(found, 0);
 }
 
-// A stage beside the real ones that notes when it has seen a record, by the machine's own clock.
+// An additional stage that stores the machine's own time for each record.
 class LooksAtTheClock final : public stream::Stage {
  public:
   explicit LooksAtTheClock(stream::TableHost& tables) : seen_(tables, {.id = kSeenTable}, true) {}
@@ -236,7 +237,7 @@ class LooksAtTheClock final : public stream::Stage {
   stream::Table<Seen> seen_;
 };
 
-// Whoever executes a commit again gets another fingerprint than the journal holds, and stops there.
+// A re-execution gives another fingerprint than the one in the journal, and stops there.
 TEST(Simulation, CanaryAStageThatLooksAtTheClock) {
   int found = 0;
   for (std::uint64_t seed = 1; seed <= 20 && found == 0; ++seed) {

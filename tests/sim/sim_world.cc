@@ -64,12 +64,12 @@ std::vector<bool> LockstepTopics(bool lockstep) {
   return topics;
 }
 
-// In two of three schedules so few that what expires together expires in several commits.
+// In two of three schedules so few rows that what expires together expires in several commits.
 std::size_t RowsPerCommit(std::uint64_t seed) {
   return seed % 3 == 0 ? stage::CommitBudget::kRows : 1 + seed % 3;
 }
 
-// A machine: its disk outlives its process.
+// A machine; its disk outlives its process.
 struct Machine {
   std::string name;
   sim::SimDisk disk;
@@ -125,11 +125,11 @@ class World {
         Append(traffic_.events[sent++]);
       for (std::size_t n = 1 + random_() % 6; n > 0; --n) Turn();
     }
-    // From here on nothing goes wrong any more.
+    // No more faults from here on.
     cluster_.set_faults({});
     for (auto& machine : machines_) {
       machine->asleep = 0;
-      // Who has not noticed yet would only now.
+      // A worker that has not noticed its full disk would notice only now.
       if (machine->disk.full() && machine->worker != nullptr) Die(*machine, "killed");
       machine->disk.Fill(false);
       if (machine->worker == nullptr && machine->name == "w0") Start(*machine);
@@ -163,7 +163,8 @@ class World {
     cluster_.set_faults({});
     for (auto& machine : machines_) {
       machine->asleep = 0;
-      // Who has not noticed a full disk yet would only now; who has left a record at that tries it again.
+      // A worker that has not noticed its full disk would notice only now; a worker that stopped at a record retries
+      // it.
       if (machine->worker != nullptr && (machine->disk.full() || HasStopped(*machine)))
         Die(*machine, "killed");
       machine->disk.Fill(false);
@@ -174,7 +175,8 @@ class World {
     return std::move(result_);
   }
 
-  // As `cobblestone ingest` does; the records of a block show one after the other. False: all is taken in, and shows.
+  // Like `cobblestone ingest`, except that the records of a block appear one by one. False: everything is ingested
+  // and visible.
   bool Feed() {
     if (barrier_ != 0) return !Passed() || NextBarrier();
     const bool over = sent_ == traffic_.events.size();
@@ -201,7 +203,7 @@ class World {
     Append(wire::EncodeEvent({.head = {.id = barrier_}, .body = wire::Barrier{.ends_period = ends_period}}));
   }
 
-  // The barrier has come out everywhere.
+  // Whether all partitions have passed the barrier.
   bool Passed() {
     std::uint32_t partitions = 0;
     moved_ = 0;
@@ -258,7 +260,7 @@ class World {
     cluster_.Append(wire::RouteEvent(envelope, kSimPartitions), "", envelope);
   }
 
-  // Each schedule has its own sort of weather.
+  // Each schedule has its own probabilities of faults.
   sim::Faults DrawFaults() {
     const auto draw = [&](unsigned most) {
       return random_() % 2 == 0 ? 0 : static_cast<unsigned>(random_() % most);
@@ -314,13 +316,13 @@ class World {
     }
   }
 
-  // Without the time that brokers leave for what is not whole.
+  // Without the delay after which brokers compact incomplete data.
   void CompactCheckpoints() {
     for (std::uint32_t k = 0; k <= kSimPartitions; ++k) cluster_.Compact({kCheckpoint, k});
     ++result_.counts["checkpoints compacted"];
   }
 
-  // One thing happens somewhere.
+  // One random action on one machine.
   void Turn() {
     cluster_.Advance(Millis(random_() % 8));
     Machine& machine = *machines_[random_() % machines_.size()];
@@ -387,7 +389,7 @@ class World {
     Step(machine);
   }
 
-  // Everybody works until nothing is left to do.
+  // All workers run until nothing is left to do.
   bool Rest(const char* what) {
     int quiet = 0;
     for (int step = 0; step < kStepsToRest; ++step) {
@@ -413,7 +415,7 @@ class World {
       }
       const bool rest = running == kSimPartitions + 1 && lag == 0 && cluster_.open_transactions() == 0;
       quiet = rest ? quiet + 1 : 0;
-      if (quiet > 60) return true;  // three looks of Worker::Publish
+      if (quiet > 60) return true;  // three reports of Worker::Publish
     }
     result_.problem = std::string("does not come to rest: ") + what +
                       "; open transactions: " + std::to_string(cluster_.open_transactions()) + "; " +
@@ -505,12 +507,12 @@ class World {
   stream::kafka::TaskOptions task_;
   std::vector<std::unique_ptr<Machine>> machines_;
   SimResult result_;
-  // Lockstep: what whoever takes events in knows.
+  // Lockstep: the state of the ingest.
   std::size_t sent_ = 0;
   PeriodKind period_kind_ = PeriodKind::kNothing;
   std::uint64_t barriers_ = 0;
-  std::uint64_t barrier_ = 0;      // that is awaited
-  std::uint64_t passed_from_ = 0;  // before it nothing is of that barrier
+  std::uint64_t barrier_ = 0;      // the awaited barrier
+  std::uint64_t passed_from_ = 0;  // records before this offset do not belong to the barrier
   bool ends_period_ = false;
   std::uint64_t moved_ = 0;
 };
@@ -564,7 +566,8 @@ SimTraffic MakeLockstepTraffic(std::uint64_t seed, std::uint64_t results) {
   Generator generator(options);
   for (std::string envelope; generator.Next(&envelope);)
     AppendContested(envelope, options.hosts, &traffic.events);
-  // Two users are named in the middle and at the end: what waits for them goes after hosts that have moved.
+  // Two users are sent in the middle and at the end, so that the postings that wait for them follow hosts that have
+  // moved.
   for (std::size_t user = 0; user < 2; ++user) {
     const auto named =
         std::find_if(traffic.events.begin(), traffic.events.end(), [](const std::string& event) {
@@ -577,7 +580,8 @@ SimTraffic MakeLockstepTraffic(std::uint64_t seed, std::uint64_t results) {
     traffic.events.insert(
         traffic.events.end() - static_cast<std::ptrdiff_t>(user * traffic.events.size() / 3), event);
   }
-  // Hosts become others, also such as never have credit; whose these are is told before it, behind it, or never, and told anew.
+  // Hosts are merged, also with hosts that never have credit. The target's owner is sent before the merge, after it,
+  // repeatedly or never.
   std::mt19937_64 random(seed);
   std::uint64_t id = 1u << 29;
   constexpr std::uint64_t kMerges = 12;
@@ -585,20 +589,20 @@ SimTraffic MakeLockstepTraffic(std::uint64_t seed, std::uint64_t results) {
     const auto at = traffic.events.begin() + static_cast<std::ptrdiff_t>(m * traffic.events.size() / kMerges);
     const double time = std::max(options.start_time, wire::PeekEventTime(*at).value_or(0));
     std::vector<std::string> period_kind;
-    const auto say = [&](wire::EventBody body) {
+    const auto add = [&](wire::EventBody body) {
       period_kind.push_back(wire::EncodeEvent(
           {.head = {.id = ++id, .project = ProjectId(1), .time = time}, .body = std::move(body)}));
     };
-    const auto own = [&](std::uint64_t host) {
-      say(wire::HostMember{.host = HostId(host), .user = UserId(1 + random() % 2)});
+    const auto set_owner = [&](std::uint64_t host) {
+      add(wire::HostMember{.host = HostId(host), .user = UserId(1 + random() % 2)});
     };
     const std::uint64_t host = 1 + random() % options.hosts;
     const std::uint64_t into = options.hosts + 1 + random() % 4;
-    own(host);
-    if (random() % 2 == 0) own(into);
-    say(wire::HostMerge{.host = HostId(host), .into = HostId(into)});
-    if (random() % 2 == 0) own(into);
-    if (random() % 4 == 0) say(wire::HostMerge{.host = HostId(into), .into = HostId(into + 1)});
+    set_owner(host);
+    if (random() % 2 == 0) set_owner(into);
+    add(wire::HostMerge{.host = HostId(host), .into = HostId(into)});
+    if (random() % 2 == 0) set_owner(into);
+    if (random() % 4 == 0) add(wire::HostMerge{.host = HostId(into), .into = HostId(into + 1)});
     traffic.events.insert(at, period_kind.begin(), period_kind.end());
   }
   return traffic;

@@ -1,5 +1,5 @@
-// One schedule: workers that crash, sleep, come and go on a simulated cluster, and then a time without faults in which
-// everything must come to rest; and the judgement of what came of it.
+// One schedule: workers that crash, sleep, join and leave on a simulated cluster; then a time without faults in which
+// the pipeline must come to rest; and the check of the result.
 #pragma once
 
 #include <cstdint>
@@ -18,37 +18,37 @@ namespace cobblestone::testing {
 
 inline constexpr std::uint32_t kSimPartitions = 2;
 
-// The same for many schedules: computed once.
+// Used by many schedules, computed once.
 struct SimTraffic {
-  std::vector<std::string> broadcasts;  // drained before the others come
+  std::vector<std::string> broadcasts;  // processed before the events are sent
   std::vector<std::string> events;
   Outcome expected;
 };
 SimTraffic MakeSimTraffic(std::uint64_t seed, std::uint64_t results);
-// For `order: lockstep`: all in one order, ticks among them; averages that depend on it, hosts and users that move.
+// For `order: lockstep`: all events in one order, with ticks; averages that depend on the order, hosts and users that
+// move.
 SimTraffic MakeLockstepTraffic(std::uint64_t seed, std::uint64_t results);
 
 struct SimSchedule {
   std::uint64_t seed = 1;
   stream::kafka::Standby standby = stream::kafka::Standby::kNone;
   bool lockstep = false;
-  bool calm = false;        // one worker, nothing goes wrong
-  bool compacting = false;  // brokers compact checkpoints all the time, and disks are lost often
-  // Canaries: what must be found.
-  bool hide_suspects = false;  // producers never say that they are suspect
-  bool no_watch = false;       // nobody looks whether each slot is somebody's
-  std::function<void(stream::SlotFactory&)>
-      change_stages{};  // puts something else in the place of the real stages
-  // Whose processes die in the time without faults, too, is started again.
+  bool calm = false;        // one worker, no faults
+  bool compacting = false;  // brokers compact checkpoints continuously, and disks are lost often
+  // Canaries, which the simulation must find.
+  bool hide_suspects = false;                                 // producers never report that they are suspect
+  bool no_watch = false;                                      // no worker checks that each slot has an owner
+  std::function<void(stream::SlotFactory&)> change_stages{};  // replaces the real stages
+  // Restarts processes that die in the time without faults, too.
   bool restarts = false;
 };
 
 struct SimResult {
-  std::string problem;  // empty: all is as it must be
-  std::string hash;     // lockstep: of all awards and totals
+  std::string problem;  // empty: no problem
+  std::string hash;     // lockstep: hash of all awards and totals
   std::map<std::string, std::uint64_t> counts;
-  std::vector<wire::Refused> crashed;  // records that were passed over
-  std::vector<std::string> story;      // what the workers said
+  std::vector<wire::Refused> crashed;  // records that were skipped
+  std::vector<std::string> story;      // reports of the workers
 };
 
 SimResult RunSchedule(const SimTraffic& traffic, const SimSchedule& schedule);

@@ -1,4 +1,4 @@
-// The control totals of an engine that is at rest: what an export of it would put beside its files.
+// The control totals of an engine at rest: those that an export of it would write beside its files.
 #pragma once
 
 #include "services/audit/control_totals.h"
@@ -6,7 +6,7 @@
 
 namespace cobblestone::testing {
 
-// `from_start`: the ledger is read from its beginning, else from where the last sums end.
+// `from_start`: the ledger is read from its beginning, otherwise from the end of the last sums.
 inline Result<ledger::LedgerSums> SumsFor(embedded::Engine& engine, const ledger::StateSnapshot& snapshot,
                                           bool from_start) {
   const auto kept = engine.SumLedger(snapshot.places, from_start, {});

@@ -1,4 +1,5 @@
-// A story that is told to an engine event by event: each is taken in, and all that comes of it is done before the next.
+// A test fixture that sends events to an engine one by one. Each event is ingested and fully processed before the
+// next.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +15,8 @@
 
 namespace cobblestone::testing {
 
-// Three partitions on two threads, of project 1, unless SetUp says otherwise before it opens.
+// Three partitions on two threads, with project 1; a derived SetUp may change the settings before it opens the
+// engine.
 class EngineStory : public ::testing::Test {
  protected:
   static constexpr double kStart = 1.7e9;
@@ -35,13 +37,13 @@ class EngineStory : public ::testing::Test {
     engine_ = std::move(*engine);
     engine_->Start();
   }
-  // All state is written, and read again.
+  // Writes all state, and reads it again.
   void Reopen() {
     ASSERT_TRUE(engine_->Stop().ok());
     engine_.reset();
     Open();
   }
-  void Say(double time, wire::EventBody body) {
+  void Send(double time, wire::EventBody body) {
     embedded::AppendBlock block{.source = "story", .first_line = id_, .own_ticks = true};
     block.lines.push_back(
         {.envelope = wire::EncodeEvent(
@@ -52,20 +54,20 @@ class EngineStory : public ::testing::Test {
     engine_->WaitIdle();
     ASSERT_TRUE(engine_->failure().ok()) << engine_->failure().message();
   }
-  // Completed and found valid, `credit` Cobblestones.
+  // A valid result, worth `credit` Cobblestones.
   void Granted(double time, std::uint64_t result, std::uint64_t host, double credit, std::uint64_t app = 1) {
     wire::Completion completion = CompletionOf(result, host, result, time);
     credit::ValidationFacts validation = ValidationOf(result, host, result, credit);
     completion.facts.app = validation.app = AppId(app);
-    Say(time, completion);
-    Say(time, validation);
+    Send(time, completion);
+    Send(time, validation);
   }
 
   TempDir temp_;
   settings::RunSettings settings_;
   embedded::EngineOptions options_;
   std::unique_ptr<embedded::Engine> engine_;
-  std::uint64_t id_ = 0;  // of the event said last
+  std::uint64_t id_ = 0;  // of the last event
 };
 
 }  // namespace cobblestone::testing

@@ -1,6 +1,6 @@
-// What account managers say of machines that work for several projects, mixed into other traffic: honest machines, some that
-// are silent, begin anew, change hands or leave, and some that lie; out of order, repeated, too early for their machine's word,
-// and wrong in every way in which they can be.
+// Reports of account managers about machines that work for several projects, mixed into other traffic. Some machines
+// are honest; some are silent, start over, change hands, leave or lie. Events are out of order, repeated, sent before
+// their machine is known, or invalid in every possible way.
 #pragma once
 
 #include <algorithm>
@@ -23,17 +23,17 @@ struct EstimateTraffic {
   double span = 0;   // s
   std::vector<std::uint32_t> projects{1};
   std::uint64_t machines = 20;
-  std::uint64_t hosts = 20;  // a machine is one of the first so many hosts of each project
+  std::uint64_t hosts = 20;  // a machine is one of the first `hosts` hosts of each project
   std::uint64_t users = 10;
   std::map<std::uint64_t, std::uint64_t> owners = {};  // of hosts, where it matters
   int reports = 12;                                    // of each machine and project
   std::uint64_t first_id = std::uint64_t{1} << 40;     // of its events
 };
 
-// When it comes (UNIX s), which is not when it was said, and its bytes.
+// The time of arrival (UNIX s), which differs from the event's own time, and the event's bytes.
 using ComingEvent = std::pair<double, std::string>;
 
-// In order of coming.
+// In order of arrival.
 inline std::vector<ComingEvent> EstimateEvents(const EstimateTraffic& traffic) {
   std::mt19937_64 random(traffic.seed);
   const auto below = [&](std::uint64_t n) { return random() % n; };
@@ -41,18 +41,18 @@ inline std::vector<ComingEvent> EstimateEvents(const EstimateTraffic& traffic) {
   const double grid = traffic.span / traffic.reports;
   std::uint64_t id = traffic.first_id;
   std::vector<ComingEvent> events;
-  const auto say = [&](double time, double comes, std::uint32_t project, const wire::EventBody& body) {
+  const auto add = [&](double time, double comes, std::uint32_t project, const wire::EventBody& body) {
     const wire::Event event{.head = {.id = ++id, .project = ProjectId(project), .time = time}, .body = body};
     events.emplace_back(comes, wire::EncodeEvent(event));
     if (below(10) == 0) events.emplace_back(comes + fraction() * traffic.span, wire::EncodeEvent(event));
     if (below(40) != 0) return;
-    wire::Event other = event;  // its id once more, for something else
+    wire::Event other = event;  // the same id with other contents
     other.head.time += 1;
     events.emplace_back(comes, wire::EncodeEvent(other));
   };
   for (std::uint64_t machine = 1; machine <= traffic.machines; ++machine) {
     const bool liar = below(4) == 0;
-    const wire::EstimatedCredit said{
+    const wire::EstimatedCredit base{
         .host = {},
         .counters = {},
         .machine = machine,
@@ -62,27 +62,29 @@ inline std::vector<ComingEvent> EstimateEvents(const EstimateTraffic& traffic) {
         .gpu_flops = 1e12 * (1 + fraction())};
     for (const std::uint32_t project : traffic.projects) {
       std::uint64_t host = 1 + (machine - 1) % traffic.hosts;
-      const auto word = [&](double time, double comes, std::uint64_t user, bool gone) {
-        say(time, comes, project,
+      const auto add_host = [&](double time, double comes, std::uint64_t user, bool gone) {
+        add(time, comes, project,
             wire::MachineHost{.machine = machine, .host = HostId(host), .user = UserId(user), .gone = gone});
       };
       const double joined = traffic.start + fraction() * 0.2 * traffic.span;
       const auto known = traffic.owners.find(host);
       const std::uint64_t owner = known != traffic.owners.end() ? known->second : 1 + below(traffic.users);
-      // Nobody ever says which host one machine in nine is; one in five is told late.
-      if (machine % 9 != 0) word(joined, joined + (machine % 5 == 0 ? 0.3 * traffic.span : 0), owner, false);
+      // The host of one machine in nine is never reported; one in five is reported late.
+      if (machine % 9 != 0)
+        add_host(joined, joined + (machine % 5 == 0 ? 0.3 * traffic.span : 0), owner, false);
       std::vector<wire::ResourceCounter> counters{{.resource = credit::Resource::kCpu}};
-      if (said.gpus > 0) counters.push_back({.resource = credit::Resource::kNvidia});
+      if (base.gpus > 0) counters.push_back({.resource = credit::Resource::kNvidia});
       double last = joined;
       for (int i = 1; i <= traffic.reports; ++i) {
         double time = joined + (traffic.start + traffic.span - joined) * i / (traffic.reports + 1);
-        // Of every other machine several reports are of one time.
+        // For every other machine several reports have one time.
         if (machine % 2 == 0) time = traffic.start + std::ceil((time - traffic.start) / grid) * grid;
         if (below(8) == 0) continue;  // silent
         const double passed = time - last;
         last = time;
         if (below(12) == 0)
-          for (auto& counter : counters) counter = {.resource = counter.resource};  // installed anew
+          for (auto& counter : counters)
+            counter = {.resource = counter.resource};  // the client was reinstalled
         for (auto& counter : counters) {
           const double busy =
               passed * fraction() * (liar ? 1e4 : 1) / static_cast<double>(traffic.projects.size());
@@ -93,20 +95,20 @@ inline std::vector<ComingEvent> EstimateEvents(const EstimateTraffic& traffic) {
           counter.jobs += 1 + below(5);
           counter.failed_jobs += failed > 0 ? 1 : 0;
         }
-        if (below(20) == 0) word(time - 1, time, below(traffic.users + 1), false);  // it is sold
-        if (below(60) == 0) word(time - 1, time, 1 + below(traffic.users), true);
-        wire::EstimatedCredit report = said;
+        if (below(20) == 0) add_host(time - 1, time, below(traffic.users + 1), false);  // the host is sold
+        if (below(60) == 0) add_host(time - 1, time, 1 + below(traffic.users), true);
+        wire::EstimatedCredit report = base;
         report.host = HostId(below(40) == 0 ? host + 1 : host);
         report.counters = counters;
         if (below(40) == 0) report.counters[0].resource = credit::Resource::kUnknown;
         if (below(40) == 0) report.counters[0].run_time = 1e300;
         if (below(40) == 0) report.counters[0].credit = -1;
         if (below(60) == 0) report.cpu_flops = std::numeric_limits<double>::quiet_NaN();
-        if (below(4) == 0) report.cpus = said.cpus * (below(2) == 0 ? 8 : 0.1);
-        say(time, time + (below(5) == 0 ? 0.2 * fraction() * traffic.span : 0), project, report);
+        if (below(4) == 0) report.cpus = base.cpus * (below(2) == 0 ? 8 : 0.1);
+        add(time, time + (below(5) == 0 ? 0.2 * fraction() * traffic.span : 0), project, report);
         if (below(8) != 0) continue;
-        report.cpus = said.cpus;  // the same once more, but for its size
-        say(time, time + (below(2) == 0 ? 0.01 * traffic.span : 0), project, report);
+        report.cpus = base.cpus;  // the same report, except for the machine's size
+        add(time, time + (below(2) == 0 ? 0.01 * traffic.span : 0), project, report);
       }
     }
   }
@@ -115,7 +117,7 @@ inline std::vector<ComingEvent> EstimateEvents(const EstimateTraffic& traffic) {
   return events;
 }
 
-// Puts both, each report where the other traffic has got so far in time.
+// Puts both sequences: each report once the event time of the other traffic has reached it.
 template <class Event, class BytesOf, class Put>
 void MixIn(const std::vector<Event>& traffic, const std::vector<ComingEvent>& reports, BytesOf&& bytes_of,
            Put&& put) {

@@ -21,7 +21,7 @@ void Must(const Status& status) {
 
 FreeWorld::FreeWorld(std::uint32_t partitions, std::uint64_t seed)
     : partitions_(partitions), random_(seed), totals_(partitions) {
-  // With half of the seeds so few that what expires together expires in several commits.
+  // For half of the seeds so few rows that what expires together expires in several commits.
   const PipelineOptions options{.partitions = partitions,
                                 .lockstep = false,
                                 .fingerprint = false,
@@ -69,7 +69,7 @@ bool FreeWorld::Readable(std::size_t slot, std::size_t input) {
 }
 
 bool FreeWorld::Step() {
-  // From a slot of chance on, the first that has something to read.
+  // Starts at a random slot and takes the first one with something to read.
   const std::size_t from = random_() % slots_.size();
   for (std::size_t step = 0; step < slots_.size(); ++step) {
     const std::size_t k = (from + step) % slots_.size();

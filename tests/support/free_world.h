@@ -1,7 +1,7 @@
-// A whole pipeline in memory that runs freely: every slot reads its inputs in an order and in portions that chance
-// decides, and commits when chance says so. What a slot emits is appended in one piece, and a partition is read in its
-// order, as the log promises, and no sooner than its stage is ready for it; nothing else is promised. The same seed gives
-// the same run.
+// A whole pipeline in memory with `order: arrival`. Every slot reads its inputs in random order and in random
+// portions, and commits at random times. As with a log, the output of a commit is appended as a unit, and a partition
+// is read in order and only when its stage is ready for it; nothing else is guaranteed. The same seed gives the same
+// run.
 #pragma once
 
 #include <cstdint>
@@ -26,21 +26,21 @@ class FreeWorld {
  public:
   FreeWorld(std::uint32_t partitions, std::uint64_t seed);
 
-  // Appends; nothing is processed.
+  // Appends without processing.
   void Add(std::string_view envelope);
   void Add(std::span<const std::string> envelopes);
-  // To a partition of somebody's choice.
+  // Appends to a given partition.
   void AddTo(stream::TopicPartition where, std::string_view record) { Append(where, record); }
-  // Some rounds of some slots; false when there was nothing to read. Throws where the pipeline stops.
+  // Runs one round. False: nothing to read. Throws if the pipeline stops.
   bool Step();
   void RunUntilIdle();
-  // Nothing of the stage's inputs is read from now on, as if who reads them were down. `topic`: of this one alone.
+  // Stops reading the stage's inputs, as if its process were down. `topic`: only inputs of this topic.
   void Hold(std::uint32_t slot, std::size_t stage, std::optional<stream::TopicIndex> topic = {});
   void Release();
 
   // Records of the topic `grants` in order of appending.
   [[nodiscard]] const std::vector<std::string>& ledger() const { return ledger_; }
-  // What has come of it so far.
+  // The outcome so far.
   [[nodiscard]] Outcome outcome();
   // Records of the topic `totals`, by partition.
   [[nodiscard]] const std::vector<std::vector<std::string>>& totals() const { return totals_; }
@@ -50,7 +50,7 @@ class FreeWorld {
   // Records of a topic, partition by partition.
   [[nodiscard]] std::vector<std::string> Records(stream::TopicIndex topic) const;
   [[nodiscard]] std::vector<pipeline::PipelineSlot>& slots() { return slots_; }
-  // With which all records are read from now on; 0: unknown.
+  // Append time of all records that are read from now on; 0: unknown.
   void set_append_time(double time) { append_time_ = time; }
 
  private:

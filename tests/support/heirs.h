@@ -1,5 +1,5 @@
-// Traffic as a BOINC server tells it: what a host's results are said to be of changes to the host that it has become, in the
-// middle of jobs.
+// Traffic as a BOINC server sends it after a host merge: in the middle of jobs, events about a host's results begin
+// to name the host that it was merged into.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@
 
 namespace cobblestone::testing {
 
-// The same events, about the same hosts; of those about results of a host that has become another by then about every second
-// one names that one, or one that it has become. An event goes to what was sent to the host that it named
-// at first, so the outcome is that of `events`. Not renamed is what would be meant for another host's job.
+// Returns the same events. About every second event about a result of a merged host names the host that it was merged
+// into, or one further along the chain. An event belongs to the job that was sent to the host named at first, so the
+// outcome equals that of the original events. Events that would then mean another host's job are not renamed.
 class HeirNames {
  public:
   enum class Of {
-    kLaterPeriods,  // behind the next tick, and only what was sent before the merge
-    kJobsSent,      // only what was sent before the merge
-    kAll  // also what was sent when its host had become another already, and what comes before its dispatch
+    kLaterPeriods,  // after the next tick, and only jobs sent before the merge
+    kJobsSent,      // only jobs sent before the merge
+    kAll            // also jobs sent after the host was merged, and events before the job's dispatch
   };
   explicit HeirNames(std::uint64_t seed, Of of = Of::kLaterPeriods) : random_(seed), of_(of) {}
 
@@ -39,17 +39,17 @@ class HeirNames {
  private:
   using Id = std::pair<std::uint32_t, std::uint64_t>;  // project; host, or result
   struct Known {
-    std::pair<double, std::uint64_t> word;
-    bool usable = false;  // somebody's, and not deleted
+    std::pair<double, std::uint64_t> update;
+    bool usable = false;  // has an owner, and is not deleted
   };
 
   std::mt19937_64 random_;
   Of of_;
   std::map<Id, Known> hosts_;
-  std::map<Id, std::uint64_t> said_;  // to become
+  std::map<Id, std::uint64_t> merges_;  // host that it is to be merged into
   std::map<Id, std::uint64_t> became_;
-  std::map<Id, std::uint64_t> sent_;              // a result, to this host
-  std::map<std::string, std::uint64_t> numbers_;  // of results, by name
+  std::map<Id, std::uint64_t> sent_;              // result to the host it was sent to
+  std::map<std::string, std::uint64_t> numbers_;  // result ids by name
   std::size_t renamed_ = 0;
 };
 
@@ -59,21 +59,21 @@ inline std::string HeirNames::operator()(const std::string& envelope) {
   const std::uint32_t project = event->head.project.value;
   if (const auto* host = std::get_if<wire::HostMember>(&event->body)) {
     Known& known = hosts_[{project, host->host.value}];
-    const std::pair word{event->head.time, event->head.id};
-    if (word > known.word) known = {word, host->user.value != 0 && !host->deleted};
+    const std::pair update{event->head.time, event->head.id};
+    if (update > known.update) known = {update, host->user.value != 0 && !host->deleted};
   }
   if (const auto* merge = std::get_if<wire::HostMerge>(&event->body)) {
     const auto known = hosts_.find({project, merge->host.value});
     if (known != hosts_.end() && known->second.usable) {
-      said_.try_emplace({project, merge->host.value}, merge->into.value);
-      if (of_ != Of::kLaterPeriods) became_ = said_;
+      merges_.try_emplace({project, merge->host.value}, merge->into.value);
+      if (of_ != Of::kLaterPeriods) became_ = merges_;
     }
   }
-  // A period has ended.
-  if (std::holds_alternative<wire::Tick>(event->body)) became_ = said_;
+  // A tick ends a period.
+  if (std::holds_alternative<wire::Tick>(event->body)) became_ = merges_;
   if (auto* dispatch = std::get_if<wire::Dispatch>(&event->body))
     sent_.emplace(Id{project, dispatch->facts.result.value},
-                  of_ == Of::kAll || !said_.contains({project, dispatch->facts.host.value})
+                  of_ == Of::kAll || !merges_.contains({project, dispatch->facts.host.value})
                       ? dispatch->facts.host.value
                       : 0);
   if (auto* dispatch = std::get_if<wire::Dispatch>(&event->body))

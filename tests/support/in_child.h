@@ -1,4 +1,4 @@
-// Part of a test in a process of its own, which may die of it.
+// Runs part of a test in a child process, which may die.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,13 +14,13 @@ namespace cobblestone::testing {
 
 constexpr int kFailedInChild = 11;
 
-// What became of it, as waitpid() tells: 0 where `work` came to its end and no assertion of it failed, kFailedInChild as exit
-// code where one did (which is printed).
-// The child has the memory of this process but none of its threads, and who waits for one of those waits for ever (a store
-// has threads once for a process, and keeps them). So this process must not have had any: what makes them goes into a child
-// as well, or behind the last child. That is checked.
+// Returns the child's status as waitpid() reports it: 0 if `work` returned and none of its assertions failed; the
+// exit code kFailedInChild if an assertion failed (its message is printed).
+// The child has the memory of this process but none of its threads, so a wait for such a thread would never end (a
+// store starts its threads once per process and keeps them). This process must therefore have no other threads, which
+// is checked: code that starts threads runs in a child too, or after the last child.
 inline int RunInChild(const std::function<void()>& work) {
-#ifndef __SANITIZE_THREAD__  // which has a thread of its own
+#ifndef __SANITIZE_THREAD__  // ThreadSanitizer has a thread of its own
   const auto threads = std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
   if (threads != 1) {
     ADD_FAILURE() << "this process has " << threads

@@ -1,4 +1,4 @@
-// What a project says of one job of app 1 that is in order; a test changes what it is about.
+// Valid events about one job of app 1; a test changes the fields that it is about.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ inline wire::Dispatch DispatchOf(std::uint64_t result, std::uint64_t host, doubl
   return dispatch;
 }
 
-// Valid at the first look, the only replica, `credit` Cobblestones where the policy is `assigned`.
+// Valid in the first pass, the only replica, worth `credit` Cobblestones under policy `assigned`.
 inline credit::ValidationFacts ValidationOf(std::uint64_t result, std::uint64_t host, std::uint64_t workunit,
                                             double credit) {
   credit::ValidationFacts facts;
@@ -59,8 +59,8 @@ inline credit::ValidationFacts ValidationOf(std::uint64_t result, std::uint64_t 
   return facts;
 }
 
-// Appends the event; what is said of one result in thirteen, completion and validation, is said of another host as well, before
-// or behind it: two hosts claim the result, and one of them has it.
+// Appends the event. For one result in thirteen the completion and the validation are also sent for another host,
+// before or after the original: two hosts claim the result, and one of them gets it.
 inline void AppendContested(std::string_view envelope, std::uint64_t hosts, std::vector<std::string>* out) {
   std::uint64_t result = 0;
   std::string other;

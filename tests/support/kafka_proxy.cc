@@ -40,7 +40,7 @@ void Prepare(int fd) {
   ::fcntl(fd, F_SETFL, O_NONBLOCK);
 }
 
-// What Kafka's bytes hold, from the front. Past the end everything is 0.
+// Reads Kafka's encoding from the front. Past the end everything is 0.
 class Bytes {
  public:
   explicit Bytes(std::string_view text) : text_(text) {}
@@ -85,10 +85,10 @@ int FirstFlexibleVersion(KafkaApi api) {
   }
 }
 
-// Of an answer: what the broker says went wrong, as far as we look.
+// The error code of an answer, for the APIs that the proxy decodes.
 int ErrorIn(KafkaApi api, int version, std::string_view answer) {
   Bytes bytes(answer);
-  (void)bytes.Int32();  // correlation
+  (void)bytes.Int32();  // correlation id
   const bool flexible = version >= FirstFlexibleVersion(api);
   if (flexible) bytes.SkipTags();
   switch (api) {
@@ -96,7 +96,7 @@ int ErrorIn(KafkaApi api, int version, std::string_view answer) {
     case KafkaApi::kAddOffsetsToTxn:
     case KafkaApi::kInitProducerId:
     case KafkaApi::kHeartbeat:
-      if (api != KafkaApi::kHeartbeat || version >= 1) (void)bytes.Int32();  // throttled for
+      if (api != KafkaApi::kHeartbeat || version >= 1) (void)bytes.Int32();  // throttle time
       return bytes.Int16();
     case KafkaApi::kTxnOffsetCommit: {
       (void)bytes.Int32();
@@ -118,7 +118,7 @@ int ErrorIn(KafkaApi api, int version, std::string_view answer) {
   }
 }
 
-// Takes the first frame, its length included, from `from`; empty: it is not all there. False: these are no frames.
+// Takes the first frame, its length included, from `from`; empty: it is incomplete. False: the bytes are no frames.
 bool TakeFrame(std::string* from, std::string* frame) {
   frame->clear();
   if (from->size() < 4) return true;
@@ -130,7 +130,7 @@ bool TakeFrame(std::string* from, std::string* frame) {
   return true;
 }
 
-// Appends what has come. False: the other side is gone.
+// Appends the received bytes. False: the peer has closed the connection.
 bool Receive(int fd, std::string* to) {
   char some[kReadBytes];
   const ssize_t got = ::recv(fd, some, sizeof some, 0);
@@ -188,14 +188,14 @@ std::string Describe(const KafkaProxy::Counts& counts) {
   return text;
 }
 
-// ---- One connection --------------------------------------------------------------------------------------------------
+// ---- One connection -------------------------------------------------------------------------------------------------
 
 class KafkaProxy::Connection {
  public:
   Connection(KafkaProxy& proxy, int client, int broker) : proxy_(proxy), client_(client), broker_(broker) {}
   ~Connection() {
     for (const InFlight& one : in_flight_)
-      if (one.lose != nullptr) proxy_.GiveBack(one.lose);
+      if (one.lose != nullptr) proxy_.Rearm(one.lose);
     ::close(client_);
     ::close(broker_);
   }
@@ -211,7 +211,7 @@ class KafkaProxy::Connection {
     return answers_.empty() ? Clock::time_point::max() : answers_.front().first;
   }
 
-  // What has come is passed on as far as it may be. False: the connection is over.
+  // Forwards received bytes as far as the faults allow. False: the connection is finished.
   bool Step(const pollfd& client, const pollfd& broker) {
     if (client.revents != 0 && !Receive(client_, &from_client_)) return false;
     if (hangs_) {
@@ -275,7 +275,7 @@ class KafkaProxy::Connection {
   bool TakeAnswer(std::string frame) {
     const std::string_view answer = std::string_view(frame).substr(4);
     const std::int32_t correlation = Bytes(answer).Int32();
-    // Requests that want no answer are left behind.
+    // Requests without an answer are dropped.
     while (!in_flight_.empty() && in_flight_.front().correlation != correlation) in_flight_.pop_front();
     if (in_flight_.empty()) throw std::logic_error("proxy: an answer to no request");
     const InFlight one = std::move(in_flight_.front());
@@ -287,7 +287,7 @@ class KafkaProxy::Connection {
         hangs_ = true;
         return true;
       }
-      proxy_.GiveBack(one.lose);
+      proxy_.Rearm(one.lose);
     }
     const auto at = Clock::now() + one.delay;
     answers_.emplace_back(answers_.empty() ? at : std::max(at, answers_.back().first), std::move(frame));
@@ -302,12 +302,12 @@ class KafkaProxy::Connection {
   std::string from_broker_;
   std::string to_broker_;
   std::deque<InFlight> in_flight_;
-  std::deque<std::pair<Clock::time_point, std::string>> answers_;  // and when they may go
-  bool cut_ = false;                                               // as soon as the broker has all
+  std::deque<std::pair<Clock::time_point, std::string>> answers_;  // with the time at which they may be sent
+  bool cut_ = false;  // as soon as the broker has received everything
   bool hangs_ = false;
 };
 
-// ---- The proxy -------------------------------------------------------------------------------------------------------
+// ---- The proxy ------------------------------------------------------------------------------------------------------
 
 KafkaProxy::KafkaProxy(std::uint64_t seed) : random_(seed) {
   listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -323,7 +323,7 @@ KafkaProxy::KafkaProxy(std::uint64_t seed) : random_(seed) {
 
 KafkaProxy::~KafkaProxy() {
   stopping_ = true;
-  if (::write(wake_[1], "", 1) != 1) std::terminate();  // a pipe that nobody else writes takes a byte
+  if (::write(wake_[1], "", 1) != 1) std::terminate();  // the pipe is empty, so it accepts a byte
   thread_.join();
   open_.clear();
   for (const int fd : {listener_, wake_[0], wake_[1]}) ::close(fd);
@@ -358,7 +358,7 @@ void KafkaProxy::Serve() {
 
 void KafkaProxy::Accept() {
   const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-  if (client < 0) return;  // it has gone again
+  if (client < 0) return;  // the client has disconnected again
   const int broker = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const sockaddr_in address = Loopback(broker_port_);
   if (broker < 0 || broker_port_ == 0 ||
@@ -405,7 +405,7 @@ void KafkaProxy::Struck(FaultKind kind, KafkaApi api) {
   struck_.notify_all();
 }
 
-void KafkaProxy::GiveBack(const std::shared_ptr<Fault>& fault) {
+void KafkaProxy::Rearm(const std::shared_ptr<Fault>& fault) {
   const std::lock_guard lock(mutex_);
   if (fault->times != Fault::kAlways) ++fault->times;
 }

@@ -1,8 +1,8 @@
-// A network that fails: a TCP proxy between Kafka clients and one broker, which knows of the protocol what it takes to
-// harm a chosen request: length, ApiKey, correlation id. It changes no byte; the broker names the proxy as its address by
-// itself (kafka-local --proxy), so that clients stay here.
+// A failing network: a TCP proxy between Kafka clients and one broker. It understands just enough of the protocol to
+// harm a chosen request: length, ApiKey and correlation id. It changes no byte. The broker itself advertises the
+// proxy's address (kafka-local --proxy), so clients stay on the proxy.
 //
-// Threads: any; the connections are served by a thread of the proxy's own.
+// Threads: any; the proxy serves the connections in its own thread.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@
 
 namespace cobblestone::testing {
 
-// Kafka's ApiKeys. Others pass as well.
+// Kafka's ApiKeys. Requests with other keys are forwarded as well.
 enum class KafkaApi : std::int16_t {
   kProduce = 0,
   kFetch = 1,
@@ -45,24 +45,24 @@ enum class KafkaApi : std::int16_t {
 std::string ApiName(KafkaApi api);
 
 enum class FaultKind : std::uint8_t {
-  kDelay,       // the answer comes later, and so do those behind it on the connection
-  kCutBefore,   // the connection is cut, the broker never sees the request
-  kCutAfter,    // the connection is cut when the broker has the request: it takes effect or not, nobody knows
-  kLoseAndCut,  // it took effect, its answer is lost, the connection is cut
-  kLoseAndHang,  // it took effect, its answer is lost, and nothing comes through any more, until the client gives up
+  kDelay,       // the answer is delayed, and so are later answers on the connection
+  kCutBefore,   // the connection is cut before the broker sees the request
+  kCutAfter,    // the connection is cut after the broker has the request, which may or may not take effect
+  kLoseAndCut,  // the request took effect, its answer is lost, the connection is cut
+  kLoseAndHang,  // the request took effect, its answer is lost, and the connection hangs until the client gives up
 };
 std::string_view FaultName(FaultKind kind);
 
-// For the kinds that lose an answer only answers without an error count as an effect; others pass, and the fault waits
-// for the next one. Errors are read of EndTxn, AddOffsetsToTxn, InitProducerId, Heartbeat and TxnOffsetCommit.
+// The kinds that lose an answer strike only answers without an error. Answers with an error pass, and the fault waits
+// for the next one. Errors are decoded for EndTxn, AddOffsetsToTxn, InitProducerId, Heartbeat and TxnOffsetCommit.
 struct Fault {
   static constexpr int kAlways = -1;
 
   FaultKind kind = FaultKind::kDelay;
   std::optional<KafkaApi> api{};  // none: any
   std::string client{};           // part of the client.id; empty: any
-  double probability = 1;         // of each request that fits
-  int times = kAlways;            // after so many it is over
+  double probability = 1;         // per matching request
+  int times = kAlways;            // maximum number of strikes
   std::chrono::milliseconds delay{0};
 };
 
@@ -77,19 +77,19 @@ class KafkaProxy {
   KafkaProxy& operator=(const KafkaProxy&) = delete;
 
   [[nodiscard]] const std::string& address() const { return address_; }
-  // Where connections go from now on, "127.0.0.1:port". Until then they are refused.
+  // Target of connections from now on, "127.0.0.1:port". Connections before the first call are refused.
   void SetBroker(const std::string& address);
 
-  // Of several faults that fit a request the first that strikes has it.
+  // If several faults match a request, the first one that strikes applies.
   void Inject(const Fault& fault);
-  // No request that comes from now on is harmed; what hangs goes on hanging.
+  // Later requests are not harmed; connections that hang continue to hang.
   void StopFaults();
-  // How often each has struck.
+  // How often each fault has struck.
   [[nodiscard]] Counts counts() const;
   [[nodiscard]] int Count(FaultKind kind, std::optional<KafkaApi> api = {}) const;
-  // Until it has struck so often in all; false: the time is over.
+  // Waits until the fault has struck `count` times in total; false: not in time.
   [[nodiscard]] bool Await(FaultKind kind, KafkaApi api, int count, std::chrono::milliseconds at_most) const;
-  // Connections there have been.
+  // Number of connections so far.
   [[nodiscard]] int connections() const { return connections_; }
 
  private:
@@ -103,11 +103,11 @@ class KafkaProxy {
 
   void Serve();
   void Accept();
-  // Null: none.
+  // Null: no fault.
   std::shared_ptr<Fault> Strike(const Request& request);
   void Struck(FaultKind kind, KafkaApi api);
-  // It came to nothing.
-  void GiveBack(const std::shared_ptr<Fault>& fault);
+  // Restores a fault whose answer had an error.
+  void Rearm(const std::shared_ptr<Fault>& fault);
 
   int listener_ = -1;
   int wake_[2] = {-1, -1};
@@ -115,18 +115,18 @@ class KafkaProxy {
   std::atomic<std::uint16_t> broker_port_{0};
   std::atomic<int> connections_{0};
   std::atomic<bool> stopping_{false};
-  std::list<std::unique_ptr<Connection>> open_;  // the thread's
+  std::list<std::unique_ptr<Connection>> open_;  // used by thread_ only
 
   mutable std::mutex mutex_;
   mutable std::condition_variable struck_;
-  std::mt19937_64 random_;                      // guarded by mutex_, as are the next
+  std::mt19937_64 random_;                      // guarded by mutex_, as are the next two
   std::vector<std::shared_ptr<Fault>> faults_;  // `times` counts down
   Counts counts_;
 
   std::thread thread_;
 };
 
-// "LoseAndCut EndTxn 3", a line for each.
+// "LoseAndCut EndTxn 3", one line per fault.
 std::string Describe(const KafkaProxy::Counts& counts);
 
 }  // namespace cobblestone::testing

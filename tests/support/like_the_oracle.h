@@ -23,7 +23,7 @@ inline Events Generate(const traffic::GenerateOptions& options) {
   return events;
 }
 
-// Everything that can happen, often.
+// Traffic with every kind of event and error, often.
 inline traffic::GenerateOptions Eventful(std::uint64_t seed) {
   traffic::GenerateOptions options;
   options.seed = seed;
@@ -51,7 +51,7 @@ inline traffic::GenerateOptions Eventful(std::uint64_t seed) {
 struct Played {
   Outcome outcome;
   Events ledger;
-  std::map<std::string, std::string> accounts;  // to the last bit
+  std::map<std::string, std::string> accounts;  // exact bytes
 };
 
 inline Played RunPipeline(const Events& events, std::uint32_t partitions) {
@@ -67,7 +67,7 @@ inline std::uint64_t Sum(const std::map<std::string, std::uint64_t>& counts) {
   return sum;
 }
 
-// Equal to the oracle with 1, 3 and 8 partitions, and ledgers and accounts to the last bit.
+// Expects 1, 3 and 8 partitions to equal the oracle, and their ledgers and accounts to be bit-identical.
 inline Played ExpectLikeTheOracle(const Events& events) {
   const Outcome expected = RunOracle(events);
   Played one = RunPipeline(events, 1);

@@ -20,7 +20,7 @@ using pipeline::PipelineSlot;
 using pipeline::SlotCount;
 
 LockstepWorld::LockstepWorld(std::uint32_t partitions) : partitions_(partitions) {
-  // In how many commits something expires must not show.
+  // The number of commits in which rows expire must not change the result.
   const PipelineOptions options{.partitions = partitions,
                                 .lockstep = true,
                                 .fingerprint = false,
@@ -112,7 +112,7 @@ std::map<std::string, std::string> LockstepWorld::AccountRows() const {
     std::string empty;
     stream::StateWriter empty_writer(empty);
     empty_writer(credit::Account{});
-    if (bytes == empty) return;  // whether there is a row without contents is nobody's business
+    if (bytes == empty) return;  // a row without contents is equal to no row
     const std::string name =
         std::string(kind) + " " + std::to_string(key.id) + " of project " + std::to_string(key.project);
     if (!rows.emplace(name, bytes).second)
@@ -143,7 +143,7 @@ std::map<std::string, std::string> LockstepWorld::AccountRows() const {
 std::map<std::string, std::string> LockstepWorld::StateRows() {
   std::map<std::string, std::string> rows;
   for (PipelineSlot& slot : slots_) {
-    // Without a store everything that was ever changed waits for its first state write.
+    // Without a store every change so far waits for the first state write.
     stream::Slot& from = *slot.slot;
     std::set<std::uint8_t> watermarks;
     if (slot.stages.coordinator != nullptr) {

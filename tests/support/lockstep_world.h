@@ -1,5 +1,5 @@
-// A whole pipeline in memory for tests: events in, ledger, accounts, refusals and state out. Broadcasts and
-// the members of users and teams are barriers, as in a replay.
+// A whole pipeline in memory for tests: events in; ledger, accounts, refusals and state out. Broadcasts and the
+// members of users and teams are barriers, as in a replay.
 #pragma once
 
 #include <cstdint>
@@ -21,30 +21,30 @@ class LockstepWorld {
  public:
   explicit LockstepWorld(std::uint32_t partitions);
 
-  // The next event, with the next line number. Throws std::runtime_error with the status where the pipeline
-  // stops.
+  // Adds the next event, with the next line number. Throws std::runtime_error with the status if the pipeline stops.
   void Add(std::string_view envelope);
   void Add(std::span<const std::string> envelopes);
-  // An event on a line of its own choice, which must not go back: repeats of a line leave the numbers of all
-  // others.
+  // Adds an event with a given line number, which must not decrease. A repeat with an old line number leaves the
+  // numbers of all other events unchanged.
   void AddAt(std::uint64_t line, std::string_view envelope);
-  // The last barrier: all that was added has had its effect.
+  // The last barrier: every added event has taken effect.
   void Finish();
 
-  // After Finish(): what was granted, posted and refused.
+  // After Finish(): grants, postings and refusals.
   [[nodiscard]] Outcome outcome();
-  // Records of the topic `grants` in order of project, result and bytes: what does not depend on partitions.
-  // Moves of hosts between partitions do, and are left out.
+  // Records of the topic `grants` that do not depend on partitions, in order of project, result and bytes. Moves of
+  // hosts between partitions depend on them and are left out.
   [[nodiscard]] std::vector<std::string> SortedLedger() const;
-  // Records of the ledger, of what reached teams, and of what was broadcast, each as it came.
+  // Records of the ledger, of postings to teams and of broadcasts, in order of appending.
   [[nodiscard]] const std::vector<std::string>& ledger() const { return ledger_; }
   [[nodiscard]] const std::vector<std::string>& postings() const { return postings_; }
   [[nodiscard]] const std::vector<std::string>& control() const { return control_; }
   [[nodiscard]] const std::vector<std::string>& refused() const { return refused_; }
-  // Every account to the last bit (recent average, apps, days too), by its name. Throws where a host has two.
+  // The bytes of every account (with recent average, apps and days), by its name. Throws if an account is in two
+  // partitions.
   [[nodiscard]] std::map<std::string, std::string> AccountRows() const;
-  // Every row of every state table by key, of one partition and the coordinator; with one partition: all
-  // state. But for how far watermarks have come: each barrier counts one up.
+  // Every state row by key, of one partition and the coordinator; with one partition: all state. Positions of
+  // watermarks are left out, because each barrier advances them.
   [[nodiscard]] std::map<std::string, std::string> StateRows();
 
   [[nodiscard]] std::uint64_t duplicates() const;
@@ -59,7 +59,7 @@ class LockstepWorld {
   std::unique_ptr<stream::Lockstep> lockstep_;
   std::uint64_t next_line_ = 0;
   std::uint64_t barriers_ = 0;
-  std::uint64_t moved_ = 0;  // between partitions, since the last one
+  std::uint64_t moved_ = 0;  // hosts moved between partitions since the last barrier
   std::vector<std::string> ledger_;
   std::vector<std::string> refused_;
   std::vector<std::string> postings_;

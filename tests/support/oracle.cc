@@ -28,10 +28,10 @@ struct AppFacts {
   std::vector<v1::TrickleRule> trickles;
   std::string settlement;
   double cobblestones_per_gflops_day = 200;
-  // These never go back, whatever becomes of the window.
+  // These never decrease, even if the window shrinks.
   double longest_window = 0;
-  double results_from = 0;    // when a result was sent that is not too late
-  double workunits_from = 0;  // when a workunit was decided that is not forgotten
+  double results_from = 0;    // the earliest send time of a result that is not too late
+  double workunits_from = 0;  // the earliest decision time of a workunit that has not expired
 };
 
 struct HostFacts {
@@ -41,9 +41,9 @@ struct HostFacts {
   double whetstone = 0;
   double dhrystone = 0;
   double cpus = 0;
-  std::map<std::pair<double, std::uint64_t>, v1::Host> told;  // by time and id
+  std::map<std::pair<double, std::uint64_t>, v1::Host> events;  // by time and id
   std::vector<std::uint64_t> waiting;   // results, in the order in which they began to wait
-  std::vector<std::uint64_t> unpriced;  // and those that were sent to it before it was known
+  std::vector<std::uint64_t> unpriced;  // results sent to the host before it was known
   struct Opening {
     std::int64_t micro = 0;
     double since = 0;
@@ -52,22 +52,22 @@ struct HostFacts {
   std::optional<Opening> opening;  // waits, too
 };
 
-// What an account gets, or loses.
+// Credit that an account gains or loses.
 struct Posting {
   ResultKey key;
   std::uint64_t host = 0;
   std::uint64_t user = 0;
   std::uint64_t app = 0;
   std::int64_t micro = 0;
-  std::int64_t paid = 0;     // of it by a partial grant
+  std::int64_t paid = 0;     // by a partial grant, of `micro`
   std::int64_t settles = 0;  // of earlier partial grants
   bool final = false;
   bool owed = false;
   double time = 0;
   std::uint64_t line = 0;
-  double team_time = 0;  // the team is the one of this time
+  double team_time = 0;  // the user's team at this time counts
   bool team_at_grant = false;
-  bool corrects = false;  // an operator's reversal or re-pricing: of this team
+  bool corrects = false;  // a correction, for the team `team`
   bool uncounts = false;
   bool recounts = false;
   std::uint64_t team = 0;
@@ -75,52 +75,54 @@ struct Posting {
 
 struct UserFacts {
   bool known = false;
-  struct Word {
+  struct Update {
     std::uint64_t team = 0;
     std::string bytes;
-    bool tells_team = true;  // else the word before does
+    bool sets_team = true;  // false: the previous update's team applies
   };
-  std::map<std::pair<double, std::uint64_t>, Word> words;  // by time and id; the first holds since ever
+  std::map<std::pair<double, std::uint64_t>, Update>
+      updates;  // by time and id; the first also applies to earlier times
   [[nodiscard]] std::uint64_t TeamAt(double time) const {
-    std::uint64_t team = words.begin()->second.team;
-    for (const auto& [when, word] : words)
-      if (when.first <= time) team = word.team;
+    std::uint64_t team = updates.begin()->second.team;
+    for (const auto& [when, update] : updates)
+      if (when.first <= time) team = update.team;
     return team;
   }
-  std::vector<std::pair<Posting, double>> waiting;  // and until when
+  std::vector<std::pair<Posting, double>> waiting;  // with the time until which they wait
   std::int64_t expired_provisional = 0;
 };
 
-// What a result on a host is paid while it runs.
+// Payments for a result on a host while it runs.
 struct Job {
   std::uint64_t app = 0;
   std::string name;
-  std::optional<OracleJob> terms;  // its host is known
+  std::optional<OracleJob> terms;  // set once its host is known
   OraclePaid paid;
   OracleJobReversals reversals;
-  std::vector<std::pair<std::uint64_t, std::string>> repriced;  // by whom: id, bytes
-  // Where its app says `keep`, what its messages are worth counts after its end, too.
+  std::vector<std::pair<std::uint64_t, std::string>> repriced;  // id and bytes of each repricing
+  // If the app's settlement is `keep`, the value of messages counts after the end, too.
   bool ended = false;
   double back = 0;
   std::uint64_t line = 0;  // of the decision
   std::uint64_t workunit = 0;
 };
 
-// A trickle behind its job's end: what the result would have been paid before it and with it, were it not decided.
+// A trickle after the end of its job: the payments for the result before and with the trickle, if it were not
+// decided.
 struct LateTrickle {
   Posting posting;
   std::int64_t before = 0;
   std::int64_t after = 0;
 };
 
-// What trickles of a result were paid whose claim knows nothing of it.
+// Payments for trickles of a result whose claim does not know them.
 struct PaidBefore {
   Posting of;
   OraclePaid paid;
   std::string settlement;
 };
 
-// Trickles whose job has not come: when the first was sent, each with its line.
+// Trickles of an unknown job: the time of the first one, and each message with its line.
 struct WaitingTrickles {
   double since = 0;
   std::vector<std::pair<std::string, std::uint64_t>> messages;
@@ -131,14 +133,14 @@ struct ResultFacts {
   std::string dispatch;
   std::string completion;
   std::string validation;
-  std::uint64_t line = 0;  // of the later of both
+  std::uint64_t line = 0;  // of the later of completion and validation
   std::shared_ptr<Job> job;
   double since = 0;
   std::uint64_t app = 0;
   bool pending = false;
   bool waits_for_host = false;
   bool ended = false;  // decided, or failed
-  double begin = 0;    // then: of its window
+  double begin = 0;    // start of the window, if ended
   std::string ended_completion;
   std::string ended_validation;
 };
@@ -152,7 +154,7 @@ struct Claim : OracleClaim {
 struct WorkunitFacts {
   bool open = false;
   bool decided = false;
-  double begin = 0;  // then: of the time for which it is remembered
+  double begin = 0;  // start of the time for which it is kept, if decided
   std::uint64_t app = 0;
   double since = 0;
   std::vector<Claim> claims;
@@ -166,11 +168,11 @@ struct WorkunitFacts {
   bool priced = true;
 };
 
-// A result that was sent to a host which has become the one that events may name for it.
+// A result whose host was merged, so that events may name the host that it was merged into.
 struct HeldBy {
   std::uint64_t holder = 0;
-  bool sent = false;             // for certain
-  std::set<std::uint64_t> told;  // hosts on the way, that one among them
+  bool sent = false;                 // certainly
+  std::set<std::uint64_t> informed;  // hosts on the chain that know of it, this one included
 };
 
 struct Project {
@@ -203,17 +205,17 @@ struct Project {
 
 struct Oracle::State {
   std::map<std::uint32_t, Project> projects;
-  struct Word {
+  struct Update {
     double time = 0;
     std::uint64_t id = 0;
     std::string bytes;
   };
-  std::map<std::string, Word> members;  // the newest word by kind and subject
+  std::map<std::string, Update> members;  // the newest update by kind and subject
   std::map<std::string, std::map<std::uint64_t, std::string>>
-      told;                              // catalogue: bytes by subject and event id
-  std::map<std::string, Word> openings;  // by subject: there is one
+      broadcasts;                          // catalogue: bytes by subject and event id
+  std::map<std::string, Update> openings;  // by subject; one each
   std::uint64_t line = 0;
-  // Of those since the last barrier: what is owed depends on their order, which is that of their times.
+  // Postings since the last barrier. Debts depend on their order, which is the order of their times.
   std::vector<std::pair<AccountKey, Posting>> unordered;
   std::map<AccountKey, BigMicro> owed;
   OracleCorrections corrections;
@@ -224,7 +226,7 @@ struct Oracle::State {
   void Add(std::string_view bytes);
   void Refuse(const char* reason) { ++outcome.refusals[reason]; }
 
-  // True: to be applied. Repeats are dropped, other contents under the same id are refused.
+  // True: the event is to be applied. Repeats are dropped; other contents under the same id are refused.
   bool IsNewMember(const Envelope& e, std::uint64_t subject, std::string_view bytes);
   bool IsNewBroadcast(const Envelope& e, const std::string& subject, std::string_view bytes);
   bool IsNewOpening(const Envelope& e, const std::string& subject, std::string_view bytes);
@@ -252,9 +254,9 @@ struct Oracle::State {
   static bool Awaits(const WorkunitFacts& workunit, std::uint64_t result);
   void TakeLate(std::uint64_t workunit, const LateTrickle& late);
   void TakePaidBefore(std::uint64_t project,
-                      std::uint64_t workunit);  // those that wait for no claim any more
+                      std::uint64_t workunit);  // those whose claims have all arrived
   void PayLate(const LateTrickle& late, std::int64_t granted);
-  void GiveUp(std::uint32_t project, const Claim& claim);
+  void DropClaim(std::uint32_t project, const Claim& claim);
   void Unsettle(const Posting& of, const OraclePaid& paid, std::int64_t worth, const std::string& settlement,
                 bool granted);
   void TakeClaim(std::uint32_t project, const Claim& claim);
@@ -270,8 +272,8 @@ struct Oracle::State {
   void AddTo(const AccountKey& key, const Posting& posting, std::int64_t provisional);
   void Order();
   void AddMerge(const Envelope& e, std::string_view bytes);
-  // What partitions of CLAIMS would say to each other of hosts that have become others is taken when a period ends, in rounds:
-  // events that named what their host has become;
+  // Messages between partitions of CLAIMS about merged hosts, applied in rounds when a period ends.
+  // Events that named the heir of their host:
   struct Handed {
     std::uint64_t line = 0;
     std::string bytes;
@@ -280,7 +282,7 @@ struct Oracle::State {
     friend auto operator<=>(const Handed&, const Handed&) = default;
   };
   std::vector<Handed> handed;
-  // word of whose a result is that others name as one of `named`;
+  // Notices that a result, which other events name as one of `named`, belongs to a host:
   struct Holding {
     std::uint64_t line = 0;
     std::uint32_t project = 0;
@@ -289,7 +291,7 @@ struct Oracle::State {
     HeldBy by;
   };
   std::vector<Holding> holdings;
-  // results that were decided under the number of what their host has become, before that was known.
+  // Results that were decided under the heir's id before that was known:
   struct Elsewhere {
     std::uint64_t line = 0;
     std::uint32_t project = 0;
@@ -297,15 +299,15 @@ struct Oracle::State {
     std::uint64_t host = 0;
   };
   std::vector<Elsewhere> elsewhere;
-  std::set<std::pair<std::uint32_t, std::uint64_t>> before_;  // workunits with something paid before
+  std::set<std::pair<std::uint32_t, std::uint64_t>> before_;  // workunits with earlier payments
   void AddOfResult(const Envelope& e, std::string_view bytes, std::uint64_t from_line, int hops = 0);
   void TakeHanded();
   void EndElsewhere(const Elsewhere& one);
-  // What its host has become, if it has, is told that the result is this host's.
-  void TellHeir(std::uint32_t project, std::uint64_t result, std::uint64_t host, std::uint64_t at_line);
+  // Notifies the heir of the host, if there is one, that the result belongs to this host.
+  void NotifyHeir(std::uint32_t project, std::uint64_t result, std::uint64_t host, std::uint64_t at_line);
   void PassOn(std::uint32_t project, std::uint64_t result, std::uint64_t host, std::uint64_t at_line);
-  bool Hold(const Holding& word);
-  void GiveAway(std::uint32_t project, std::uint64_t result, std::uint64_t named, std::uint64_t at_line);
+  bool Hold(const Holding& holding);
+  void HandOver(std::uint32_t project, std::uint64_t result, std::uint64_t named, std::uint64_t at_line);
   void EndPeriod();
 };
 
@@ -339,12 +341,12 @@ void Oracle::State::Add(std::string_view bytes) {
                        e.has_opening_host_version() || e.has_job_reversal() || e.has_job_repricing() ||
                        e.has_estimated_credit() || e.has_machine_host() ||
                        (e.has_opening_total() && e.opening_total().kind() == v1::ACCOUNT_KIND_HOST);
-  if (!of_host) EndPeriod();  // a barrier, where there are any
+  if (!of_host) EndPeriod();  // a barrier, if there are any
   if (const char* reason = IllFormed(e); reason != nullptr) return Refuse(reason);
   if (e.has_completion() || e.has_validation() || e.has_dispatch() || e.has_trickle())
     return AddOfResult(e, bytes, line);
   const auto refuse = [this](const char* reason) { Refuse(reason); };
-  if (e.has_machine_host()) return estimates.Hear(e, bytes, refuse);
+  if (e.has_machine_host()) return estimates.Apply(e, bytes, refuse);
   if (e.has_estimated_credit()) {
     if (projects[e.project()].apps.empty()) return Refuse("UNKNOWN_APP");
     return estimates.Report(e, bytes, line, refuse);
@@ -354,11 +356,11 @@ void Oracle::State::Add(std::string_view bytes) {
   if (e.has_job_repricing()) return RepriceJob(e, bytes);
   if (e.has_tick()) {
     if (e.project() != 0) return Tick(e.project(), e.tick().time());
-    for (auto& [id, project] : projects) Tick(id, e.tick().time());  // of no project: of every one
+    for (auto& [id, project] : projects) Tick(id, e.tick().time());  // without a project: for every project
     return;
   }
   if (e.has_host_merge()) return AddMerge(e, bytes);
-  if (e.has_host_asked()) return;  // the answer says what is known
+  if (e.has_host_asked()) return;  // the pipeline answers with its own events
   if (e.has_host() || e.has_user() || e.has_team()) return AddMember(e, bytes);
   if (e.has_opening_total() || e.has_opening_host_version()) return AddOpening(e, bytes);
   AddBroadcast(e, bytes);
@@ -366,23 +368,23 @@ void Oracle::State::Add(std::string_view bytes) {
 
 namespace {
 
-// Speeds are the same within one part in a million.
+// Speeds are equal within one part in a million.
 bool AreOfOtherJobs(const v1::Dispatch& sent, const v1::Completion& back) {
   const double larger = std::max(std::fabs(sent.peak_flops()), std::fabs(back.peak_flops()));
   return sent.app_version() != back.app_version() || sent.app() != back.app() ||
          std::fabs(sent.peak_flops() - back.peak_flops()) > 1e-6 * larger;
 }
 
-// What an event says: all but its id.
+// The facts of an event: all fields but its id.
 std::string FactsOf(std::string_view bytes) {
   Envelope e;
   e.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   e.clear_id();
   return e.SerializeAsString();
 }
-bool SaySame(std::string_view one, std::string_view other) { return FactsOf(one) == FactsOf(other); }
+bool HaveSameFacts(std::string_view one, std::string_view other) { return FactsOf(one) == FactsOf(other); }
 
-// What is over is so with its whole day.
+// A period ends with its whole day.
 std::int64_t DayOf(double time) { return static_cast<std::int64_t>(std::floor(time / 86400)); }
 bool IsEarlierDay(double one, double other) { return DayOf(one) < DayOf(other); }
 
@@ -394,7 +396,7 @@ void LetTimePass(Project& project) {
   }
 }
 
-// When a result's window begins: it was sent, or, where the project does not say when, came back.
+// A result's window begins when it was sent, or, if the project does not report that, when it was returned.
 double WindowBegin(const v1::Completion& completion, double time) {
   return completion.sent_time() > 0 ? completion.sent_time() : time;
 }
@@ -405,31 +407,31 @@ std::string SubjectKey(const Envelope& e, const std::string& subject) {
 
 }  // namespace
 
-// The newest by time and id is in force, whatever comes after it.
+// The update with the highest time and id is in force, whatever the order of arrival.
 bool Oracle::State::IsNewMember(const Envelope& e, std::uint64_t subject, std::string_view bytes) {
-  Word& word = members[SubjectKey(e, std::to_string(subject))];
-  if (word.id == e.id()) {
-    if (word.bytes != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+  Update& update = members[SubjectKey(e, std::to_string(subject))];
+  if (update.id == e.id()) {
+    if (update.bytes != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return false;
   }
-  if (std::pair{e.time(), e.id()} < std::pair{word.time, word.id}) return false;
-  word = {e.time(), e.id(), std::string(bytes)};
+  if (std::pair{e.time(), e.id()} < std::pair{update.time, update.id}) return false;
+  update = {e.time(), e.id(), std::string(bytes)};
   return true;
 }
 
 bool Oracle::State::IsNewBroadcast(const Envelope& e, const std::string& subject, std::string_view bytes) {
-  const auto& words = told[SubjectKey(e, subject)];
-  const auto same = words.find(e.id());
-  if (same == words.end()) return true;
+  const auto& updates = broadcasts[SubjectKey(e, subject)];
+  const auto same = updates.find(e.id());
+  if (same == updates.end()) return true;
   if (same->second != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
   return false;
 }
 
 bool Oracle::State::IsNewOpening(const Envelope& e, const std::string& subject, std::string_view bytes) {
   const auto [it, is_new] =
-      openings.emplace(SubjectKey(e, subject), Word{e.time(), e.id(), std::string(bytes)});
+      openings.emplace(SubjectKey(e, subject), Update{e.time(), e.id(), std::string(bytes)});
   if (is_new) return true;
-  if (SaySame(it->second.bytes, bytes)) return false;
+  if (HaveSameFacts(it->second.bytes, bytes)) return false;
   Refuse(it->second.id != e.id() ? "ALREADY_DECIDED" : "DUPLICATE_WITH_OTHER_CONTENTS");
   return false;
 }
@@ -437,78 +439,78 @@ bool Oracle::State::IsNewOpening(const Envelope& e, const std::string& subject, 
 void Oracle::State::AddMember(const Envelope& e, std::string_view bytes) {
   Project& project = projects[e.project()];
   if (e.has_team()) {
-    static_cast<void>(IsNewMember(e, e.team().team(), bytes));  // names move no credit
+    static_cast<void>(IsNewMember(e, e.team().team(), bytes));  // names do not affect credit
     return;
   }
   if (e.has_host()) {
-    const v1::Host& said = e.host();
-    const bool is_newest = IsNewMember(e, said.host(), bytes);
-    if (!is_newest && members[SubjectKey(e, std::to_string(said.host()))].id == e.id()) return;
-    HostFacts& host = project.hosts[said.host()];
-    host.told.emplace(std::pair{e.time(), e.id()}, said);
-    // All that was told of it, from the oldest event to the newest.
+    const v1::Host& event = e.host();
+    const bool is_newest = IsNewMember(e, event.host(), bytes);
+    if (!is_newest && members[SubjectKey(e, std::to_string(event.host()))].id == e.id()) return;
+    HostFacts& host = project.hosts[event.host()];
+    host.events.emplace(std::pair{e.time(), e.id()}, event);
+    // All events about the host, from the oldest to the newest.
     v1::Host now;
-    for (const auto& [when, one] : host.told) {
+    for (const auto& [when, one] : host.events) {
       if (one.deleted()) now.Clear();
       now.set_deleted(one.deleted());
       now.MergeFrom(one);
     }
-    if (!merges.Ended({e.project(), said.host()})) {
+    if (!merges.Ended({e.project(), event.host()})) {
       host.known = true;
       host.deleted = now.deleted();
       host.user = now.user();
-      merges.SetOwner({e.project(), said.host()}, now.user());
+      merges.SetOwner({e.project(), event.host()}, now.user());
     }
     host.whetstone = now.whetstone();
     host.dhrystone = now.dhrystone();
     host.cpus = now.cpus();
     if (host.opening)
-      outcome.accounts[{e.project(), OracleAccountKind::kHost, said.host()}].micro += host.opening->micro;
+      outcome.accounts[{e.project(), OracleAccountKind::kHost, event.host()}].micro += host.opening->micro;
     host.opening.reset();
     for (const std::uint64_t result : std::exchange(host.unpriced, {}))
-      PriceJob(e.project(), result, said.host());
+      PriceJob(e.project(), result, event.host());
     const std::vector<std::uint64_t> waiting = std::exchange(host.waiting, {});
-    for (const std::uint64_t result : waiting) Join(e.project(), result, said.host());
+    for (const std::uint64_t result : waiting) Join(e.project(), result, event.host());
     return;
   }
-  const v1::User& said = e.user();
-  UserFacts& user = project.users[said.user()];
-  for (const auto& [when, word] : user.words) {
+  const v1::User& event = e.user();
+  UserFacts& user = project.users[event.user()];
+  for (const auto& [when, update] : user.updates) {
     if (when.second != e.id()) continue;
-    if (word.bytes != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+    if (update.bytes != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
-  user.words[{e.time(), e.id()}] = {said.deleted() ? 0 : said.team(), std::string(bytes),
-                                    said.deleted() || said.has_team()};
+  user.updates[{e.time(), e.id()}] = {event.deleted() ? 0 : event.team(), std::string(bytes),
+                                      event.deleted() || event.has_team()};
   std::uint64_t team = 0;
-  for (auto& [when, word] : user.words) team = word.team = word.tells_team ? word.team : team;
+  for (auto& [when, update] : user.updates) team = update.team = update.sets_team ? update.team : team;
   user.known = true;
   ExpireWaiting(user, project.last_tick);
   for (auto& [posting, until] : std::exchange(user.waiting, {})) {
-    // What it was taken back of went to the team that the user is in now.
-    if (posting.corrects) posting.team = user.words.rbegin()->second.team;
+    // A reversal is posted to the user's current team.
+    if (posting.corrects) posting.team = user.updates.rbegin()->second.team;
     Post(posting);
   }
 }
 
-bool Oracle::State::AddApp(std::uint32_t project_id, const v1::App& said) {
+bool Oracle::State::AddApp(std::uint32_t project_id, const v1::App& event) {
   Project& project = projects[project_id];
-  const auto known = project.apps.find(said.app());
+  const auto known = project.apps.find(event.app());
   AppFacts app;
-  if (!said.policy().empty()) {
-    app.policy = said.policy();
-    app.rules = OraclePolicy(said.policy(), said.constants());
-    if (said.constants().has_cobblestones_per_gflops_day())
-      app.cobblestones_per_gflops_day = said.constants().cobblestones_per_gflops_day();
+  if (!event.policy().empty()) {
+    app.policy = event.policy();
+    app.rules = OraclePolicy(event.policy(), event.constants());
+    if (event.constants().has_cobblestones_per_gflops_day())
+      app.cobblestones_per_gflops_day = event.constants().cobblestones_per_gflops_day();
   } else if (known != project.apps.end()) {
     app = known->second;
   } else {
     app.rules = OraclePolicy(app.policy, {});
   }
-  if (!said.policy().empty() || said.trickles_size() > 0)
-    app.trickles.assign(said.trickles().begin(), said.trickles().end());
-  if (!said.policy().empty() || !said.trickle_settlement().empty())
-    app.settlement = said.trickle_settlement().empty() ? "keep" : said.trickle_settlement();
+  if (!event.policy().empty() || event.trickles_size() > 0)
+    app.trickles.assign(event.trickles().begin(), event.trickles().end());
+  if (!event.policy().empty() || !event.trickle_settlement().empty())
+    app.settlement = event.trickle_settlement().empty() ? "keep" : event.trickle_settlement();
   const auto same_trickles = [](const AppFacts& a, const AppFacts& b) {
     return a.settlement == b.settlement &&
            std::equal(a.trickles.begin(), a.trickles.end(), b.trickles.begin(), b.trickles.end(),
@@ -516,7 +518,7 @@ bool Oracle::State::AddApp(std::uint32_t project_id, const v1::App& said) {
                         return x.SerializeAsString() == y.SerializeAsString();
                       });
   };
-  const std::uint32_t asked = said.policy_version();
+  const std::uint32_t asked = event.policy_version();
   const auto refuse = [this](const char* reason) {
     Refuse(reason);
     return false;
@@ -536,27 +538,27 @@ bool Oracle::State::AddApp(std::uint32_t project_id, const v1::App& said) {
     app.results_from = known->second.results_from;
     app.workunits_from = known->second.workunits_from;
   }
-  app.window = said.result_window() > 0 ? said.result_window() : std::max(kMonth, 4 * said.delay_bound());
-  project.policies[{said.app(), app.policy_version}] = app.rules;
-  project.versions_of_app[{said.app(), app.policy_version}] = app;
-  project.apps[said.app()] = app;
+  app.window = event.result_window() > 0 ? event.result_window() : std::max(kMonth, 4 * event.delay_bound());
+  project.policies[{event.app(), app.policy_version}] = app.rules;
+  project.versions_of_app[{event.app(), app.policy_version}] = app;
+  project.apps[event.app()] = app;
   LetTimePass(project);
   ExpireWorkunits(project_id);  // the window may be shorter
   return true;
 }
 
-bool Oracle::State::AddVersion(std::uint32_t project_id, const v1::AppVersion& said) {
+bool Oracle::State::AddVersion(std::uint32_t project_id, const v1::AppVersion& event) {
   Project& project = projects[project_id];
-  if (said.deleted()) {
-    if (project.versions.erase(said.app_version()) != 0) return true;
+  if (event.deleted()) {
+    if (project.versions.erase(event.app_version()) != 0) return true;
     Refuse("UNKNOWN_APP_VERSION");
     return false;
   }
-  if (project.apps.count(said.app()) == 0) {
+  if (project.apps.count(event.app()) == 0) {
     Refuse("UNKNOWN_APP");
     return false;
   }
-  project.versions[said.app_version()] = said.app();
+  project.versions[event.app_version()] = event.app();
   return true;
 }
 
@@ -567,51 +569,52 @@ void Oracle::State::AddBroadcast(const Envelope& e, std::string_view bytes) {
   if (e.has_plan_class_factor()) subject = e.plan_class_factor().plan_class();
   if (e.has_opening_app_version()) subject = std::to_string(e.opening_app_version().app_version());
   if (!IsNewBroadcast(e, subject, bytes)) return;
-  bool taken = true;
+  bool accepted = true;
   if (e.has_app()) {
-    taken = AddApp(e.project(), e.app());
+    accepted = AddApp(e.project(), e.app());
   } else if (e.has_app_version()) {
-    taken = AddVersion(e.project(), e.app_version());
+    accepted = AddVersion(e.project(), e.app_version());
   } else if (e.has_settings()) {
     if (e.settings().has_max_granted_credit()) projects[e.project()].cap = e.settings().max_granted_credit();
     estimates.SetLimits(e.project(), e.settings().estimates());
   } else if (e.has_opening_app_version()) {
-    // Averages are not the oracle's business.
-    taken = projects[e.project()].versions.count(e.opening_app_version().app_version()) != 0;
-    if (!taken) Refuse("UNKNOWN_APP_VERSION");
+    // The oracle does not compute averages.
+    accepted = projects[e.project()].versions.count(e.opening_app_version().app_version()) != 0;
+    if (!accepted) Refuse("UNKNOWN_APP_VERSION");
   } else if (e.has_validator_restart()) {
-    taken = !projects[e.project()].apps.empty();
-    if (!taken) Refuse("UNKNOWN_APP");
+    accepted = !projects[e.project()].apps.empty();
+    if (!accepted) Refuse("UNKNOWN_APP");
   }
-  if (taken) told[SubjectKey(e, subject)].emplace(e.id(), bytes);
+  if (accepted) broadcasts[SubjectKey(e, subject)].emplace(e.id(), bytes);
 }
 
 void Oracle::State::AddOpening(const Envelope& e, std::string_view bytes) {
   if (e.has_opening_host_version()) {
-    const v1::OpeningHostVersion& said = e.opening_host_version();
-    const std::uint64_t app = said.app_version() < 0 ? said.app() : 0;
+    const v1::OpeningHostVersion& event = e.opening_host_version();
+    const std::uint64_t app = event.app_version() < 0 ? event.app() : 0;
     IsNewOpening(
-        e, std::to_string(said.host()) + "/" + std::to_string(said.app_version()) + "/" + std::to_string(app),
+        e,
+        std::to_string(event.host()) + "/" + std::to_string(event.app_version()) + "/" + std::to_string(app),
         bytes);
     return;
   }
-  const v1::OpeningTotal& said = e.opening_total();
+  const v1::OpeningTotal& event = e.opening_total();
   Project& project = projects[e.project()];
-  const auto kind = said.kind() == v1::ACCOUNT_KIND_HOST   ? OracleAccountKind::kHost
-                    : said.kind() == v1::ACCOUNT_KIND_USER ? OracleAccountKind::kUser
-                                                           : OracleAccountKind::kTeam;
+  const auto kind = event.kind() == v1::ACCOUNT_KIND_HOST   ? OracleAccountKind::kHost
+                    : event.kind() == v1::ACCOUNT_KIND_USER ? OracleAccountKind::kUser
+                                                            : OracleAccountKind::kTeam;
   const auto micro =
-      said.has_total_micro() ? std::optional<std::int64_t>(said.total_micro()) : ToMicro(said.total());
+      event.has_total_micro() ? std::optional<std::int64_t>(event.total_micro()) : ToMicro(event.total());
   if (!micro) return Refuse("OUT_OF_RANGE");
-  const std::string subject = std::to_string(said.kind()) + "/" + std::to_string(said.account());
+  const std::string subject = std::to_string(event.kind()) + "/" + std::to_string(event.account());
   if (!IsNewOpening(e, subject, bytes)) return;
-  if (kind == OracleAccountKind::kHost && !project.hosts[said.account()].known) {
-    project.hosts[said.account()].opening = {*micro, std::max(e.time(), project.last_tick),
-                                             SubjectKey(e, subject)};
+  if (kind == OracleAccountKind::kHost && !project.hosts[event.account()].known) {
+    project.hosts[event.account()].opening = {*micro, std::max(e.time(), project.last_tick),
+                                              SubjectKey(e, subject)};
     return;
   }
-  AccountKey key{e.project(), kind, said.account()};
-  if (kind == OracleAccountKind::kHost) key.account = merges.HeirOf({e.project(), said.account()}).second;
+  AccountKey key{e.project(), kind, event.account()};
+  if (kind == OracleAccountKind::kHost) key.account = merges.HeirOf({e.project(), event.account()}).second;
   outcome.accounts[key].micro += *micro;
 }
 
@@ -647,22 +650,22 @@ void Oracle::State::AddOfResult(const Envelope& e, std::string_view bytes, std::
   if (e.has_validation()) AddValidation(e, bytes);
   if (e.has_dispatch()) AddDispatch(e, bytes);
   line = now;
-  if (!e.has_trickle()) TellHeir(e.project(), result, host, from_line);
+  if (!e.has_trickle()) NotifyHeir(e.project(), result, host, from_line);
 }
 
-// In rounds: word of whose results are, then what was decided elsewhere, then events that were handed over.
+// In rounds: first notices of a result's holder, then results decided elsewhere, then events handed over.
 void Oracle::State::TakeHanded() {
   while (!holdings.empty() || !elsewhere.empty() || !handed.empty()) {
-    std::vector<Holding> said = std::exchange(holdings, {});
+    std::vector<Holding> notices = std::exchange(holdings, {});
     const std::vector<Elsewhere> decided = std::exchange(elsewhere, {});
     std::vector<Handed> batch = std::exchange(handed, {});
-    std::stable_sort(said.begin(), said.end(),
+    std::stable_sort(notices.begin(), notices.end(),
                      [](const Holding& a, const Holding& b) { return a.line < b.line; });
     std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, std::uint64_t> held_now;
-    for (const Holding& word : said)
-      if (Hold(word)) held_now[{word.project, word.result, word.named}] = word.line;
+    for (const Holding& holding : notices)
+      if (Hold(holding)) held_now[{holding.project, holding.result, holding.named}] = holding.line;
     for (const auto& [of, at_line] : held_now)
-      GiveAway(std::get<0>(of), std::get<1>(of), std::get<2>(of), at_line);
+      HandOver(std::get<0>(of), std::get<1>(of), std::get<2>(of), at_line);
     for (const Elsewhere& one : decided) EndElsewhere(one);
     std::sort(batch.begin(), batch.end());
     for (const Handed& one : batch) {
@@ -723,8 +726,8 @@ void Oracle::State::EndElsewhere(const Elsewhere& one) {
   result = std::move(left);
 }
 
-void Oracle::State::TellHeir(std::uint32_t project, std::uint64_t result, std::uint64_t host,
-                             std::uint64_t at_line) {
+void Oracle::State::NotifyHeir(std::uint32_t project, std::uint64_t result, std::uint64_t host,
+                               std::uint64_t at_line) {
   const auto into = merges.Into({project, host});
   const auto known = projects[project].results.find({result, host});
   if (!into || known == projects[project].results.end()) return;
@@ -732,31 +735,32 @@ void Oracle::State::TellHeir(std::uint32_t project, std::uint64_t result, std::u
   if (!facts.pending && !facts.ended) return;
   const bool sent = !facts.dispatch.empty() || (facts.job && facts.job->terms);
   if (!sent && !projects[project].apps[facts.app].trickles.empty()) return;
-  holdings.push_back({at_line, project, result, *into, {.holder = host, .sent = sent, .told = {host}}});
+  holdings.push_back({at_line, project, result, *into, {.holder = host, .sent = sent, .informed = {host}}});
 }
 
 void Oracle::State::PassOn(std::uint32_t project, std::uint64_t result, std::uint64_t host,
                            std::uint64_t at_line) {
   const auto into = merges.Into({project, host});
   HeldBy by = projects[project].held.at({result, host});
-  if (!into || *into == by.holder || by.told.count(*into) != 0) return;
-  by.told.insert(host);
+  if (!into || *into == by.holder || by.informed.count(*into) != 0) return;
+  by.informed.insert(host);
   holdings.push_back({at_line, project, result, *into, std::move(by)});
 }
 
-bool Oracle::State::Hold(const Holding& word) {
-  const auto& [at_line, project_id, result, named, by] = word;
+bool Oracle::State::Hold(const Holding& holding) {
+  const auto& [at_line, project_id, result, named, by] = holding;
   Project& project = projects[project_id];
   if (named == by.holder) return false;
   if (const auto own = project.results.find({result, named}); own != project.results.end()) {
-    if (own->second.pending && !own->second.dispatch.empty()) return false;  // it was sent here, too
+    if (own->second.pending && !own->second.dispatch.empty())
+      return false;  // the result was sent to this host, too
     if (own->second.ended && own->second.job && own->second.job->terms) return false;
   }
   const auto [known, is_new] = project.held.emplace(std::pair(result, named), by);
   if (is_new) return true;
   if (known->second.holder == by.holder) {
     known->second.sent = known->second.sent || by.sent;
-    known->second.told = by.told;
+    known->second.informed = by.informed;
   } else if (std::pair(!by.sent, by.holder) < std::pair(!known->second.sent, known->second.holder)) {
     known->second = by;
   } else {
@@ -765,7 +769,7 @@ bool Oracle::State::Hold(const Holding& word) {
   return true;
 }
 
-void Oracle::State::GiveAway(std::uint32_t project_id, std::uint64_t result, std::uint64_t named,
+void Oracle::State::HandOver(std::uint32_t project_id, std::uint64_t result, std::uint64_t named,
                              std::uint64_t at_line) {
   Project& project = projects[project_id];
   const std::uint64_t holder = project.held.at({result, named}).holder;
@@ -794,47 +798,47 @@ void Oracle::State::GiveAway(std::uint32_t project_id, std::uint64_t result, std
 }
 
 void Oracle::State::AddDispatch(const Envelope& e, std::string_view bytes) {
-  const v1::Dispatch& said = e.dispatch();
+  const v1::Dispatch& event = e.dispatch();
   Project& project = projects[e.project()];
-  if (project.apps.count(said.app()) == 0) return Refuse("UNKNOWN_APP");
-  ResultFacts& result = project.results[{said.result(), said.host()}];
+  if (project.apps.count(event.app()) == 0) return Refuse("UNKNOWN_APP");
+  ResultFacts& result = project.results[{event.result(), event.host()}];
   if (result.ended && IsEarlierDay(result.begin, project.apps[result.app].results_from)) result = {};
   if (result.ended && result.job && !result.job->terms) {
     if (!result.dispatch.empty()) {
-      if (!SaySame(result.dispatch, bytes)) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+      if (!HaveSameFacts(result.dispatch, bytes)) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
       return;
     }
     Envelope back;
     back.ParseFromString(result.ended_completion);
-    if (AreOfOtherJobs(said, back.completion())) return Refuse("DISPATCH_DIFFERS");
-    result.job->name = said.result_name();
-    if (!said.result_name().empty()) project.names[{said.result_name(), said.host()}] = said.result();
+    if (AreOfOtherJobs(event, back.completion())) return Refuse("DISPATCH_DIFFERS");
+    result.job->name = event.result_name();
+    if (!event.result_name().empty()) project.names[{event.result_name(), event.host()}] = event.result();
     result.dispatch = bytes;
-    return PriceOrWait(e.project(), said.result(), said.host());
+    return PriceOrWait(e.project(), event.result(), event.host());
   }
   if (result.ended) {
     const auto refuse = [this](const auto& waiting) {
       if (waiting)
         for (std::size_t i = 0; i < waiting.mapped().messages.size(); ++i) Refuse("ALREADY_DECIDED");
     };
-    refuse(project.waiting_names.extract({said.result_name(), said.host()}));
-    refuse(project.waiting_trickles.extract({said.result(), said.host()}));
+    refuse(project.waiting_names.extract({event.result_name(), event.host()}));
+    refuse(project.waiting_trickles.extract({event.result(), event.host()}));
     return;
   }
   if (!result.dispatch.empty()) {
-    if (!SaySame(result.dispatch, bytes)) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+    if (!HaveSameFacts(result.dispatch, bytes)) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
   if (!result.completion.empty()) {
     Envelope back;
     back.ParseFromString(result.completion);
-    if (AreOfOtherJobs(said, back.completion())) return Refuse("DISPATCH_DIFFERS");
+    if (AreOfOtherJobs(event, back.completion())) return Refuse("DISPATCH_DIFFERS");
   }
-  const AppFacts& app = project.apps[said.app()];
-  if ((said.sent_time() > 0 ? said.sent_time() : e.time()) < app.results_from) return Refuse("TOO_LATE");
+  const AppFacts& app = project.apps[event.app()];
+  if ((event.sent_time() > 0 ? event.sent_time() : e.time()) < app.results_from) return Refuse("TOO_LATE");
   if (!result.pending) {
     result.since = e.time();
-    result.app = said.app();
+    result.app = event.app();
   }
   result.pending = true;
   result.dispatch = bytes;
@@ -842,110 +846,110 @@ void Oracle::State::AddDispatch(const Envelope& e, std::string_view bytes) {
 }
 
 void Oracle::State::AddCompletion(const Envelope& e, std::string_view bytes) {
-  const v1::Completion& said = e.completion();
+  const v1::Completion& event = e.completion();
   Project& project = projects[e.project()];
-  const auto app = project.apps.find(said.app());
+  const auto app = project.apps.find(event.app());
   if (app == project.apps.end()) return Refuse("UNKNOWN_APP");
-  if (said.outcome() != v1::OUTCOME_SUCCESS && said.result() == 0) {
-    const auto known = project.failures.find({said.host(), e.id()});
+  if (event.outcome() != v1::OUTCOME_SUCCESS && event.result() == 0) {
+    const auto known = project.failures.find({event.host(), e.id()});
     const double from = app->second.results_from;
     if (e.time() < from && (known == project.failures.end() || IsEarlierDay(e.time(), from)))
       return Refuse("TOO_LATE");
-    const auto [it, is_new] = project.failures.emplace(std::pair{said.host(), e.id()}, bytes);
+    const auto [it, is_new] = project.failures.emplace(std::pair{event.host(), e.id()}, bytes);
     if (!is_new && it->second != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
-  const bool timed_out = said.outcome() == v1::OUTCOME_TIMEOUT;
-  const std::tuple of_time_out(said.host(), said.result(), said.sent_time());
+  const bool timed_out = event.outcome() == v1::OUTCOME_TIMEOUT;
+  const std::tuple of_time_out(event.host(), event.result(), event.sent_time());
   if (timed_out) {
-    const auto told = project.time_outs.find(of_time_out);
-    if (told != project.time_outs.end() &&
-        !IsEarlierDay(told->second.begin, project.apps[told->second.app].results_from)) {
-      if (!SaySame(told->second.bytes, bytes)) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+    const auto earlier = project.time_outs.find(of_time_out);
+    if (earlier != project.time_outs.end() &&
+        !IsEarlierDay(earlier->second.begin, project.apps[earlier->second.app].results_from)) {
+      if (!HaveSameFacts(earlier->second.bytes, bytes)) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
       return;
     }
   }
-  ResultFacts& result = project.results[{said.result(), said.host()}];
+  ResultFacts& result = project.results[{event.result(), event.host()}];
   if (result.ended && IsEarlierDay(result.begin, project.apps[result.app].results_from)) result = {};
   const std::string& before = result.ended ? result.ended_completion : result.completion;
   if (!before.empty()) {
-    if (!SaySame(before, bytes)) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+    if (!HaveSameFacts(before, bytes)) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
-  if (WindowBegin(said, e.time()) < app->second.results_from) return Refuse("TOO_LATE");
+  if (WindowBegin(event, e.time()) < app->second.results_from) return Refuse("TOO_LATE");
   if (!result.dispatch.empty()) {
     Envelope sent;
     sent.ParseFromString(result.dispatch);
-    if (AreOfOtherJobs(sent.dispatch(), said)) return Refuse("DISPATCH_DIFFERS");
+    if (AreOfOtherJobs(sent.dispatch(), event)) return Refuse("DISPATCH_DIFFERS");
   }
   if (timed_out) {  // the host may still return it
-    project.time_outs[of_time_out] = {std::string(bytes), WindowBegin(said, e.time()), said.app()};
+    project.time_outs[of_time_out] = {std::string(bytes), WindowBegin(event, e.time()), event.app()};
     return;
   }
-  if (said.outcome() != v1::OUTCOME_SUCCESS) {
+  if (event.outcome() != v1::OUTCOME_SUCCESS) {
     if (!result.validation.empty()) {
-      // The validator spoke of a result that came to nothing.
+      // The validation refers to a result that has failed.
       Envelope validation;
       validation.ParseFromString(result.validation);
       CloseWithout(e.project(), validation);
       Refuse("UNKNOWN_RESULT");
     }
-    EndJob({e.project(), said.result()}, said.host(), result, e.time(), line);
+    EndJob({e.project(), event.result()}, event.host(), result, e.time(), line);
     LeaveJob(e.project(), result, e, line);
     const bool unpriced = result.job && !result.job->terms;
     result = {.dispatch = unpriced ? result.dispatch : std::string(), .job = result.job};
     result.ended = true;
-    result.begin = WindowBegin(said, e.time());
-    result.app = said.app();
+    result.begin = WindowBegin(event, e.time());
+    result.app = event.app();
     result.ended_completion = bytes;
     return;
   }
   if (!result.pending) {
     result.since = e.time();
-    result.app = said.app();
+    result.app = event.app();
   }
   result.pending = true;
   result.completion = bytes;
   result.line = line;
-  Join(e.project(), said.result(), said.host());
+  Join(e.project(), event.result(), event.host());
 }
 
 void Oracle::State::AddValidation(const Envelope& e, std::string_view bytes) {
-  const v1::Validation& said = e.validation();
+  const v1::Validation& event = e.validation();
   Project& project = projects[e.project()];
-  const auto app = project.apps.find(said.app());
+  const auto app = project.apps.find(event.app());
   if (app == project.apps.end()) return Refuse("UNKNOWN_APP");
-  ResultFacts& result = project.results[{said.result(), said.host()}];
-  const bool undecided = said.state() == v1::VALIDATE_STATE_INCONCLUSIVE;
+  ResultFacts& result = project.results[{event.result(), event.host()}];
+  const bool undecided = event.state() == v1::VALIDATE_STATE_INCONCLUSIVE;
   if (result.ended && IsEarlierDay(result.begin, project.apps[result.app].results_from)) result = {};
   if (result.ended) {
-    if (!result.ended_validation.empty() && SaySame(result.ended_validation, bytes)) return;
+    if (!result.ended_validation.empty() && HaveSameFacts(result.ended_validation, bytes)) return;
     if (result.ended_validation.empty()) {
       CloseWithout(e.project(), e);
       return Refuse("UNKNOWN_RESULT");
     }
-    if (undecided) return;  // an older look
+    if (undecided) return;  // an older pass
     return Refuse("ALREADY_DECIDED");
   }
   if (!result.validation.empty()) {
-    if (SaySame(result.validation, bytes)) return;
+    if (HaveSameFacts(result.validation, bytes)) return;
     Envelope before;
     before.ParseFromString(result.validation);
     if (before.id() == e.id()) return Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     const bool decided = before.validation().state() != v1::VALIDATE_STATE_INCONCLUSIVE;
-    if (decided && undecided) return;  // an older look
+    if (decided && undecided) return;  // an older pass
     if (decided) return Refuse("ALREADY_DECIDED");
-    if (said.pass() < before.validation().pass()) return;
+    if (event.pass() < before.validation().pass()) return;
   }
   if (e.time() < app->second.results_from) return Refuse("TOO_LATE");
   if (!result.pending) {
     result.since = e.time();
-    result.app = said.app();
+    result.app = event.app();
   }
   result.pending = true;
   result.validation = bytes;
   result.line = line;
-  Join(e.project(), said.result(), said.host());
+  Join(e.project(), event.result(), event.host());
 }
 
 // ---- Results -------------------------------------------------------------------------------------------
@@ -982,7 +986,7 @@ void Oracle::State::Join(std::uint32_t project_id, std::uint64_t result_id, std:
     return;
   }
   const AppFacts& app = project.apps[completion.app()];
-  // Whether it was granted before might be forgotten.
+  // An earlier grant might have expired by now.
   if (WindowBegin(completion, done.time()) < app.workunits_from) {
     CloseWithout(project_id, checked);
     Refuse("TOO_LATE");
@@ -1030,7 +1034,7 @@ void Oracle::State::Join(std::uint32_t project_id, std::uint64_t result_id, std:
   result.app = completion.app();
 }
 
-// A validation whose result can make no claim: its workunit need not wait for one.
+// A validation whose result can form no claim: its workunit need not wait for one.
 void Oracle::State::CloseWithout(std::uint32_t project_id, const Envelope& e) {
   const v1::Validation& validation = e.validation();
   if (validation.late() || validation.claims() == 0) return;
@@ -1050,7 +1054,7 @@ void Oracle::State::CloseWithout(std::uint32_t project_id, const Envelope& e) {
 
 void Oracle::State::Tick(std::uint32_t project_id, double time) {
   const auto found = projects.find(project_id);
-  // A project without a catalogue has nothing that time could change.
+  // In a project without a catalogue time changes nothing.
   if (found == projects.end() || time <= found->second.last_tick) return;
   Project& project = found->second;
   if (project.apps.empty()) return;
@@ -1105,7 +1109,7 @@ void Oracle::State::ExpireWorkunits(std::uint32_t project_id) {
     }
     for (const Claim& claim : workunit.late) {
       Refuse("UNKNOWN_RESULT");
-      GiveUp(project_id, claim);
+      DropClaim(project_id, claim);
     }
     for (const LateTrickle& late : workunit.late_trickles) PayLate(late, 0);
     workunit = {};
@@ -1130,13 +1134,13 @@ void Oracle::State::TakeClaim(std::uint32_t project_id, const Claim& claim) {
     workunit.late.push_back(claim);
     return;
   }
-  // A result counts once in a look's set, and its claim counts for more than word that there will be none.
+  // A result counts once in a pass, and its claim takes precedence over the notice that there will be none.
   Claim* same = nullptr;
   for (Claim& other : workunit.claims) {
     if (other.result != claim.result) continue;
     if (!claim.expired && !other.expired) {  // one result, two hosts
       Refuse("ALREADY_DECIDED");
-      return GiveUp(project_id, claim);
+      return DropClaim(project_id, claim);
     }
     if (other.pass == claim.pass) same = &other;
   }
@@ -1177,7 +1181,7 @@ void Oracle::State::Settle(std::uint32_t project_id, std::uint64_t workunit_id, 
     if (!claim.expired) claims.push_back(claim);
   }
   if (!any_valid) {
-    // Such a look decides nothing.
+    // Such a pass decides nothing.
     std::erase_if(workunit.claims, [pass](const Claim& claim) { return claim.pass == pass; });
     std::erase_if(workunit.late_trickles, [&](const LateTrickle& late) {
       if (Awaits(workunit, late.posting.key.result)) return false;
@@ -1206,12 +1210,12 @@ void Oracle::State::Settle(std::uint32_t project_id, std::uint64_t workunit_id, 
       GrantTo(project_id, claim, workunit, false);
     } else {
       Refuse("NOT_FINITE");
-      GiveUp(project_id, claim);
+      DropClaim(project_id, claim);
     }
   }
-  // Of other looks: the workunit is decided without them.
+  // Claims of other passes: the workunit is decided without them.
   for (const Claim& claim : all)
-    if (claim.pass != pass) GiveUp(project_id, claim);
+    if (claim.pass != pass) DropClaim(project_id, claim);
   for (const Claim& claim : late) GrantTo(project_id, claim, workunit, true);
   for (const LateTrickle& trickle : std::exchange(workunit.late_trickles, {}))
     PayLate(trickle, outcome.grants.count(trickle.posting.key) > 0 ? workunit.micro : 0);
@@ -1235,7 +1239,7 @@ void Oracle::State::TakeLate(std::uint64_t workunit_id, const LateTrickle& late)
   PayLate(late, known && outcome.grants.count(late.posting.key) > 0 ? workunit.micro : 0);
 }
 
-// In all a result whose app says `keep` gets the greater of its grant and of what its messages are worth.
+// With settlement `keep` a result gets the greater of its grant and the value of its messages.
 void Oracle::State::PayLate(const LateTrickle& late, std::int64_t granted) {
   Posting posting = late.posting;
   posting.micro = std::max(late.after, granted) - std::max(late.before, granted);
@@ -1262,7 +1266,7 @@ void Oracle::State::GrantTo(std::uint32_t project_id, const Claim& claim, const 
   grant.late = late;
   if (!outcome.grants.emplace(key, grant).second) {
     Refuse("ALREADY_DECIDED");  // a valid result is granted once
-    return GiveUp(project_id, claim);
+    return DropClaim(project_id, claim);
   }
   const Project& project = projects[project_id];
   const Posting posting{
@@ -1282,13 +1286,13 @@ void Oracle::State::GrantTo(std::uint32_t project_id, const Claim& claim, const 
 
 void Oracle::State::Correct(const Envelope& e, std::string_view bytes) {
   CorrectionEffect effect;
-  bool taken = false;
+  bool applied = false;
   const std::uint64_t user = (e.has_repricing() ? e.repricing().entry() : e.reversal().entry()).user();
   if (user != 0 && !projects[e.project()].users[user].known) return Refuse("UNKNOWN_USER");
   if (e.has_repricing() && e.repricing().has_judged_invalid() && user != 0)
     effect.team = projects[e.project()].users[user].TeamAt(e.repricing().judged_invalid().team_time());
-  if (const char* reason = corrections.Hear(e, bytes, &effect, &taken)) return Refuse(reason);
-  if (!taken) return;
+  if (const char* reason = corrections.Apply(e, bytes, &effect, &applied)) return Refuse(reason);
+  if (!applied) return;
   const ResultKey key{e.project(), effect.result};
   auto& sum = outcome.corrections[{key, effect.entry.user()}];
   sum.micro += effect.micro;
@@ -1320,28 +1324,28 @@ Job* Oracle::State::RunningJob(std::uint32_t project_id, std::uint64_t result_id
   return nullptr;
 }
 
-// Of a job that runs: what is taken back is neither the owner's nor to be settled any more.
+// Of a running job: the reversed part neither belongs to the owner nor is to be settled.
 void Oracle::State::ReverseJob(const Envelope& e, std::string_view bytes) {
-  const v1::JobReversal& said = e.job_reversal();
-  Job* const running = RunningJob(e.project(), said.result(), said.host());
+  const v1::JobReversal& event = e.job_reversal();
+  Job* const running = RunningJob(e.project(), event.result(), event.host());
   if (running == nullptr) return;
   Job& job = *running;
-  const std::uint64_t user = said.entry().user();
+  const std::uint64_t user = event.entry().user();
   const auto paid = std::find_if(job.paid.begin(), job.paid.end(),
                                  [&](const OraclePartials& one) { return one.user == user; });
   const bool is_paid = paid != job.paid.end();
   std::int64_t micro = 0;
-  if (const char* reason = job.reversals.Hear(e, bytes, job.repriced.size(), is_paid ? paid->micro : 0,
-                                              is_paid ? paid->reversed : 0, &micro))
+  if (const char* reason = job.reversals.Apply(e, bytes, job.repriced.size(), is_paid ? paid->micro : 0,
+                                               is_paid ? paid->reversed : 0, &micro))
     return Refuse(reason);
   if (micro == 0) return;
   paid->reversed += micro;
-  const ResultKey key{e.project(), said.result()};
+  const ResultKey key{e.project(), event.result()};
   auto& sum = outcome.corrections[{key, user}];
   sum.micro -= micro;
   ++sum.count;
   Give({.key = key,
-        .host = said.host(),
+        .host = event.host(),
         .user = user,
         .app = job.app,
         .micro = -micro,
@@ -1349,13 +1353,13 @@ void Oracle::State::ReverseJob(const Envelope& e, std::string_view bytes) {
         .time = e.time(),
         .line = line,
         .corrects = true,
-        .team = said.entry().team()});
+        .team = event.entry().team()});
 }
 
-// From now on it is a job that was sent under the other version.
+// From now on the job counts as sent under the other version.
 void Oracle::State::RepriceJob(const Envelope& e, std::string_view bytes) {
-  const v1::JobRepricing& said = e.job_repricing();
-  Job* const running = RunningJob(e.project(), said.result(), said.host());
+  const v1::JobRepricing& event = e.job_repricing();
+  Job* const running = RunningJob(e.project(), event.result(), event.host());
   if (running == nullptr) return;
   Job& job = *running;
   for (const auto& [id, before] : job.repriced) {
@@ -1367,7 +1371,7 @@ void Oracle::State::RepriceJob(const Envelope& e, std::string_view bytes) {
   std::map<std::uint64_t, OraclePartials> is;
   std::set<std::pair<std::uint64_t, std::uint64_t>> shares;
   std::int64_t all = 0;
-  for (const v1::RepricedShare& share : said.shares()) {
+  for (const v1::RepricedShare& share : event.shares()) {
     const std::uint64_t user = share.entry().user();
     if (!shares.emplace(user, share.entry().team()).second) return Refuse("OUT_OF_RANGE");
     if (const char* reason = job.reversals.RestsOn(share)) return Refuse(reason);
@@ -1383,7 +1387,7 @@ void Oracle::State::RepriceJob(const Envelope& e, std::string_view bytes) {
       return Refuse("ALREADY_DECIDED");
   if (was.size() != job.paid.size()) return Refuse("OUT_OF_RANGE");
   const Project& project = projects[e.project()];
-  const auto version = project.versions_of_app.find({job.app, said.policy_version()});
+  const auto version = project.versions_of_app.find({job.app, event.policy_version()});
   if (version == project.versions_of_app.end()) return Refuse("OUT_OF_RANGE");
   const AppFacts& app = version->second;
   if (const char* reason = job.terms->Reprice(app.trickles, app.cobblestones_per_gflops_day, all))
@@ -1393,16 +1397,16 @@ void Oracle::State::RepriceJob(const Envelope& e, std::string_view bytes) {
     one.micro = is[one.user].micro;
     one.reversed = is[one.user].reversed;
   }
-  for (const v1::RepricedShare& share : said.shares()) {
+  for (const v1::RepricedShare& share : event.shares()) {
     job.reversals.Reprice(share);
     const std::int64_t micro =
         share.paid_anew_micro() - share.taken_anew_micro() - share.paid_micro() + share.taken_micro();
-    const ResultKey key{e.project(), said.result()};
+    const ResultKey key{e.project(), event.result()};
     auto& sum = outcome.corrections[{key, share.entry().user()}];
     sum.micro += micro;
     ++sum.count;
     Give({.key = key,
-          .host = said.host(),
+          .host = event.host(),
           .user = share.entry().user(),
           .app = job.app,
           .micro = micro,
@@ -1421,7 +1425,7 @@ void Oracle::State::Give(const Posting& posting) {
   user->waiting.emplace_back(posting, posting.time + projects[project].apps.at(posting.app).window);
 }
 
-// In the order in which they came: one that waits on holds up those behind it. The host gets its share.
+// In order of arrival: a posting that continues to wait blocks later ones. The host gets its share.
 void Oracle::State::ExpireWaiting(UserFacts& user, double now) {
   while (!user.waiting.empty() && IsEarlierDay(user.waiting.front().second, now)) {
     const Posting posting = user.waiting.front().first;
@@ -1445,7 +1449,7 @@ void Oracle::State::Post(const Posting& posting) {
   if (posting.user != 0) {
     UserFacts& user = projects[project].users[posting.user];
     to_user = posting.user;
-    to_team = user.words.rbegin()->second.team;
+    to_team = user.updates.rbegin()->second.team;
     if (!posting.team_at_grant) to_team = user.TeamAt(posting.team_time);
     const std::int64_t expired =
         std::max<std::int64_t>(std::min(user.expired_provisional, posting.settles), 0);
@@ -1471,7 +1475,7 @@ void Oracle::State::AddTo(const AccountKey& whose, const Posting& posting, std::
   if (whose.account == 0) return;
   AccountKey key = whose;
   if (key.kind == OracleAccountKind::kHost) key.account = merges.HeirOf({key.project, key.account}).second;
-  // What only makes partial grants final is nothing for a team.
+  // A posting that only makes partial grants final does not concern a team.
   const bool counts = posting.final || posting.uncounts || posting.recounts;
   if (!counts && posting.micro == 0 && provisional == 0) return;
   AccountOutcome& account = outcome.accounts[key];
@@ -1504,7 +1508,7 @@ void Oracle::State::Order() {
   }
 }
 
-// ---- Hosts that become others --------------------------------------------------------------------------
+// ---- Host merges ---------------------------------------------------------------------------------------------
 
 void Oracle::State::AddMerge(const Envelope& e, std::string_view bytes) {
   const auto known = projects[e.project()].hosts.find(e.host_merge().host());
@@ -1512,13 +1516,13 @@ void Oracle::State::AddMerge(const Envelope& e, std::string_view bytes) {
   const bool ended = merges.Ended({e.project(), known->first});
   if (!ended && known->second.deleted) return Refuse("UNKNOWN_HOST");
   if (!ended && known->second.user == 0) return Refuse("UNKNOWN_USER");
-  switch (merges.Hear(e, bytes, known->second.user, projects[e.project()].last_tick)) {
-    case OracleMerges::Heard::kTaken: break;
-    case OracleMerges::Heard::kOtherContents: return Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
-    case OracleMerges::Heard::kDecided: return Refuse("ALREADY_DECIDED");
+  switch (merges.Apply(e, bytes, known->second.user, projects[e.project()].last_tick)) {
+    case OracleMerges::Verdict::kAccepted: break;
+    case OracleMerges::Verdict::kOtherContents: return Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+    case OracleMerges::Verdict::kDecided: return Refuse("ALREADY_DECIDED");
     default: return;
   }
-  // Of what is out, and of what is decided and may have trickles to come.
+  // Results that are out, and decided results that may still receive trickles.
   Project& project = projects[e.project()];
   const std::uint64_t host = e.host_merge().host();
   std::vector<std::uint64_t> own;
@@ -1527,7 +1531,7 @@ void Oracle::State::AddMerge(const Envelope& e, std::string_view bytes) {
     if (key.second == host && (result.pending || (result.ended && result.job))) own.push_back(key.first);
   for (const auto& [key, by] : project.held)
     if (key.second == host) others.push_back(key.first);
-  for (const std::uint64_t result : own) TellHeir(e.project(), result, host, line);
+  for (const std::uint64_t result : own) NotifyHeir(e.project(), result, host, line);
   for (const std::uint64_t result : others) PassOn(e.project(), result, host, line);
 }
 
@@ -1563,15 +1567,15 @@ void Oracle::State::EndPeriod() {
 // ---- Trickles ------------------------------------------------------------------------------------------
 
 void Oracle::State::OpenJob(const Envelope& e) {
-  const v1::Dispatch& said = e.dispatch();
+  const v1::Dispatch& event = e.dispatch();
   Project& project = projects[e.project()];
-  if (project.apps[said.app()].trickles.empty()) return;
-  ResultFacts& result = project.results[{said.result(), said.host()}];
+  if (project.apps[event.app()].trickles.empty()) return;
+  ResultFacts& result = project.results[{event.result(), event.host()}];
   result.job = std::make_shared<Job>();
-  result.job->app = said.app();
-  result.job->name = said.result_name();
-  if (!said.result_name().empty()) project.names[{said.result_name(), said.host()}] = said.result();
-  PriceOrWait(e.project(), said.result(), said.host());
+  result.job->app = event.app();
+  result.job->name = event.result_name();
+  if (!event.result_name().empty()) project.names[{event.result_name(), event.host()}] = event.result();
+  PriceOrWait(e.project(), event.result(), event.host());
 }
 
 void Oracle::State::PriceOrWait(std::uint32_t project, std::uint64_t result, std::uint64_t host_id) {
@@ -1613,49 +1617,49 @@ void Oracle::State::TakeWaiting(const WaitingTrickles& waiting) {
 }
 
 void Oracle::State::AddTrickle(const Envelope& e, std::string_view bytes, std::uint64_t from_line) {
-  const v1::Trickle& said = e.trickle();
+  const v1::Trickle& event = e.trickle();
   Project& project = projects[e.project()];
   if (project.apps.empty()) return Refuse("UNKNOWN_APP");
   const auto wait = [&](WaitingTrickles& waiting) {
     for (const auto& [other, other_line] : waiting.messages)
-      if (SaySame(other, bytes)) return;
+      if (HaveSameFacts(other, bytes)) return;
     if (waiting.messages.empty()) waiting.since = std::max(e.time(), project.last_tick);
     waiting.messages.emplace_back(bytes, from_line);
   };
-  std::uint64_t result_id = said.result();
+  std::uint64_t result_id = event.result();
   if (result_id == 0) {
-    const auto named = project.names.find({said.result_name(), said.host()});
-    if (named == project.names.end()) return wait(project.waiting_names[{said.result_name(), said.host()}]);
+    const auto named = project.names.find({event.result_name(), event.host()});
+    if (named == project.names.end()) return wait(project.waiting_names[{event.result_name(), event.host()}]);
     result_id = named->second;
   }
-  if (const auto found = project.results.find({result_id, said.host()}); found != project.results.end()) {
+  if (const auto found = project.results.find({result_id, event.host()}); found != project.results.end()) {
     const ResultFacts& result = found->second;
     const bool over = result.ended && IsEarlierDay(result.begin, project.apps[result.app].results_from);
     if (result.job && result.job->terms && !over) return Pay(e, result_id, *result.job, from_line);
     if (!result.job && result.pending && !result.dispatch.empty()) return Refuse("NOT_SUPPORTED");
     if (!result.job && result.ended && !over) return Refuse("ALREADY_DECIDED");
   }
-  wait(project.waiting_trickles[{result_id, said.host()}]);
+  wait(project.waiting_trickles[{result_id, event.host()}]);
 }
 
 void Oracle::State::Pay(const Envelope& e, std::uint64_t result_id, Job& job, std::uint64_t from_line) {
-  const v1::Trickle& said = e.trickle();
-  if (said.app() != 0 && said.app() != job.app) return Refuse("DISPATCH_DIFFERS");
-  const HostFacts& host = projects[e.project()].hosts[said.host()];
+  const v1::Trickle& event = e.trickle();
+  if (event.app() != 0 && event.app() != job.app) return Refuse("DISPATCH_DIFFERS");
+  const HostFacts& host = projects[e.project()].hosts[event.host()];
   if (host.deleted) return Refuse("UNKNOWN_HOST");
   std::int64_t micro = 0;
-  // Behind its coming back it did nothing more.
+  // No work was done after the job's return.
   double until = e.time();
   if (job.ended) {
     until = std::min(until, job.back);
-  } else if (const ResultFacts& result = projects[e.project()].results[{result_id, said.host()}];
+  } else if (const ResultFacts& result = projects[e.project()].results[{result_id, event.host()}];
              !result.completion.empty()) {
     Envelope back;
     back.ParseFromString(result.completion);
     const double received = back.completion().received_time();
     until = std::min(until, received > 0 ? received : back.time());
   }
-  if (const char* reason = job.terms->Hear(said, until, &micro)) return Refuse(reason);
+  if (const char* reason = job.terms->Apply(event, until, &micro)) return Refuse(reason);
   if (micro == 0) return;
   std::int64_t before = 0;
   for (const OraclePartials& one : job.paid) before += one.micro;
@@ -1665,7 +1669,7 @@ void Oracle::State::Pay(const Envelope& e, std::uint64_t result_id, Job& job, st
   paid->micro += micro;
   paid->newest = std::max(paid->newest, e.time());
   Posting posting{.key = {e.project(), result_id},
-                  .host = said.host(),
+                  .host = event.host(),
                   .user = host.user,
                   .app = job.app,
                   .micro = micro,
@@ -1681,22 +1685,22 @@ void Oracle::State::Pay(const Envelope& e, std::uint64_t result_id, Job& job, st
   Give(posting);
 }
 
-// Of a result that has just been decided.
+// For a result that was just decided.
 void Oracle::State::LeaveJob(std::uint32_t project_id, ResultFacts& result, const Envelope& back,
                              std::uint64_t at_line) {
-  const v1::Completion& said = back.completion();
-  const AppFacts& app = projects[project_id].apps[said.app()];
+  const v1::Completion& event = back.completion();
+  const AppFacts& app = projects[project_id].apps[event.app()];
   const bool keeps = app.settlement != "settle" && app.settlement != "cap";
-  if (result.job && !keeps) return ForgetJob(project_id, said.result(), said.host(), result);
+  if (result.job && !keeps) return ForgetJob(project_id, event.result(), event.host(), result);
   if (!result.job) {
     if (!keeps || app.trickles.empty() || !result.dispatch.empty()) return;
     result.job = std::make_shared<Job>();
-    result.job->app = said.app();
+    result.job->app = event.app();
   }
   result.job->ended = true;
-  result.job->back = said.received_time() > 0 ? said.received_time() : back.time();
+  result.job->back = event.received_time() > 0 ? event.received_time() : back.time();
   result.job->line = at_line;
-  result.job->workunit = said.workunit();
+  result.job->workunit = event.workunit();
 }
 
 void Oracle::State::ForgetJob(std::uint32_t project, std::uint64_t result_id, std::uint64_t host,
@@ -1708,7 +1712,7 @@ void Oracle::State::ForgetJob(std::uint32_t project, std::uint64_t result_id, st
   result.job.reset();
 }
 
-// It comes to nothing.
+// The job fails.
 void Oracle::State::EndJob(ResultKey key, std::uint64_t host, ResultFacts& result, double time,
                            std::uint64_t at_line) {
   if (!result.job || result.job->ended) return;
@@ -1718,7 +1722,7 @@ void Oracle::State::EndJob(ResultKey key, std::uint64_t host, ResultFacts& resul
 }
 
 // A claim that gets no grant.
-void Oracle::State::GiveUp(std::uint32_t project, const Claim& claim) {
+void Oracle::State::DropClaim(std::uint32_t project, const Claim& claim) {
   const Posting of{.key = {project, claim.result},
                    .host = claim.host,
                    .app = claim.app,
@@ -1727,24 +1731,24 @@ void Oracle::State::GiveUp(std::uint32_t project, const Claim& claim) {
   Unsettle(of, claim.paid, 0, claim.settlement, false);
 }
 
-// What was paid is final now, or taken back.
+// Payments become final or are reversed.
 void Oracle::State::Unsettle(const Posting& of, const OraclePaid& paid, std::int64_t worth,
                              const std::string& settlement, bool granted) {
-  const std::vector<std::int64_t> taken = TakenBack(paid, worth, settlement);
+  const std::vector<std::int64_t> reversed = ReversedShares(paid, worth, settlement);
   for (std::size_t i = 0; i < paid.size(); ++i) {
     PartialOutcome& sum = outcome.partials[{of.key, paid[i].user}];
     sum.settled += paid[i].micro - paid[i].reversed;
-    sum.taken += taken[i];
+    sum.reversed += reversed[i];
     Posting posting = of;
     posting.user = paid[i].user;
-    posting.micro = -taken[i];
+    posting.micro = -reversed[i];
     posting.settles = paid[i].micro - paid[i].reversed;
     posting.final = false;
     posting.owed = settlement == "cap";
-    posting.team_time = taken[i] > 0 ? paid[i].newest : of.time;
+    posting.team_time = reversed[i] > 0 ? paid[i].newest : of.time;
     posting.team_at_grant = false;
-    // Of one who keeps it all the grant itself says so: to a user who waits that is one record.
-    const bool in_grant = granted && taken[i] == 0 && posting.user == of.user;
+    // If the owner keeps everything, the grant itself settles the payments: one record for a user who waits.
+    const bool in_grant = granted && reversed[i] == 0 && posting.user == of.user;
     UserFacts& user = projects[of.key.project].users[posting.user];
     if (in_grant && posting.user != 0 && !user.known) {
       user.waiting.back().first.settles = posting.settles;

@@ -1,12 +1,12 @@
-// What the pipeline must grant, computed a second time: a plain batch computation over a list of events,
-// without topics, partitions, time-outs of its own or state that outlives it. It shares no code with
-// common/credit, the stages or the hand-written codecs; its formulas are written down anew from the rules of
-// credit, so that an error would have to be made twice.
+// A second computation of what the pipeline must grant: a plain batch computation over a list of events, without
+// topics, partitions, timers or persistent state. It shares no code with common/credit, the stages or the
+// hand-written codecs. Its formulas are written independently from the rules of credit, so that an error would have
+// to be made twice.
 //
-// Policies whose credit does not depend on the order of other results (benchmark, reported-flops, runtime,
-// assigned, none) are computed to the micro-credit. For the others (creditnew, creditnew-v2, boinc) it says
-// which results get a grant, and to which accounts; CheckCreditNewLedger() then checks the amounts of
-// creditnew by what the ledger recorded. Trickles are for apps of the first kind.
+// Policies whose credit does not depend on the order of other results (benchmark, reported-flops, runtime, assigned,
+// none) are computed to the micro-credit. For the others (creditnew, creditnew-v2, boinc) the oracle computes which
+// results get a grant, and to which accounts; CheckCreditNewLedger() then checks the amounts of creditnew against the
+// inputs that the ledger recorded. Trickles are computed for apps of the first kind.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace cobblestone::testing {
 
 __extension__ using BigMicro = __int128;
 
-// Numbers of one project never touch another's: the project is part of every key.
+// Ids of one project never affect another one: the project is part of every key.
 struct ResultKey {
   std::uint32_t project = 0;
   std::uint64_t result = 0;
@@ -46,27 +46,27 @@ struct GrantOutcome {
   std::uint64_t user = 0;
   std::uint64_t app = 0;
   std::int64_t micro = 0;  // micro-credits
-  bool priced = true;      // false: the amount is not the oracle's business
+  bool priced = true;      // false: the oracle does not compute the amount
   bool late = false;
-  // Which accounts it is posted to; only the oracle says so. A host or user of 0: to none.
+  // Accounts that the grant is posted to; set by the oracle only. A host or user of 0: none.
   std::uint64_t to_host = 0;
   std::uint64_t to_user = 0;
   std::uint64_t to_team = 0;
-  std::int64_t day = 0;  // of that
+  std::int64_t day = 0;  // of that posting
 };
 
-// What trickles of a result earned one user.
+// Payments for trickles of a result to one user.
 struct PartialOutcome {
-  std::int64_t paid = 0;     // micro-credits
-  std::int64_t settled = 0;  // of it, by the decision
-  std::int64_t taken = 0;    // back, of that
+  std::int64_t paid = 0;      // micro-credits
+  std::int64_t settled = 0;   // by the decision, of `paid`
+  std::int64_t reversed = 0;  // of `paid`
 
   friend bool operator==(const PartialOutcome&, const PartialOutcome&) = default;
 };
 
-// What operators made of a result for one user.
+// Corrections of a result for one user.
 struct CorrectionOutcome {
-  std::int64_t micro = 0;  // more than before
+  std::int64_t micro = 0;  // change of the credit
   std::uint64_t count = 0;
 
   friend bool operator==(const CorrectionOutcome&, const CorrectionOutcome&) = default;
@@ -86,10 +86,10 @@ struct AccountOutcome {
   friend bool operator==(const AccountOutcome&, const AccountOutcome&) = default;
 };
 
-// What one host has done for one owner, by its account manager's word.
+// Work of one host for one owner, as its account manager reports it.
 struct EstimateKey {
   std::uint32_t project = 0;
-  std::uint64_t user = 0;  // 0: nobody
+  std::uint64_t user = 0;  // 0: no owner
   std::uint64_t host = 0;
 
   friend auto operator<=>(const EstimateKey&, const EstimateKey&) = default;
@@ -111,13 +111,13 @@ struct EstimateOutcome {
   std::uint64_t jobs = 0;
   std::uint64_t failed_jobs = 0;
   BigMicro failed_run_time = 0;
-  BigMicro granted = 0;  // since the first estimate; which one was first only an order of time tells
+  BigMicro granted = 0;  // since the first estimate, which is determined by the order of event times
   std::map<std::int64_t, EstimateDayOutcome> days;
 
   friend bool operator==(const EstimateOutcome&, const EstimateOutcome&) = default;
 };
 
-// What was granted, posted and refused; by the oracle or by a pipeline.
+// Grants, postings and refusals, by the oracle or by a pipeline.
 struct Outcome {
   std::map<ResultKey, GrantOutcome> grants;
   std::vector<ResultKey> granted_twice;                                    // always empty for the oracle
@@ -128,14 +128,13 @@ struct Outcome {
   std::map<std::string, std::uint64_t> refusals;  // count by the reason's name in the schema
 };
 
-// A grant as the topic `grants` holds it, into outcome->grants; openings are left out. False: the bytes are
-// no grant.
+// Adds a record of the topic `grants` to outcome->grants; openings are left out. False: the bytes are no grant.
 bool AddLedgerRecord(std::string_view grant, Outcome* outcome);
-// The same record for people, in one line.
+// The same record as one readable line.
 std::string DescribeLedgerRecord(std::string_view grant);
-// A refusal as the topic `refused` holds it, for people, and the id of the event that was refused; 0: it has none.
+// A record of the topic `refused` as readable text, with the id of the refused event; 0: it has none.
 std::pair<std::uint64_t, std::string> DescribeRefusal(std::string_view refused);
-// A refusal as the topic `refused` holds it. False: the bytes are none.
+// Adds a record of the topic `refused`. False: the bytes are no refusal.
 bool AddRefusedRecord(std::string_view refused, Outcome* outcome);
 
 class Oracle {
@@ -143,9 +142,9 @@ class Oracle {
   Oracle();
   ~Oracle();
 
-  // In order of arrival.
+  // Events in order of arrival.
   void Add(std::string_view envelope);
-  // Everything so far. More may be added afterwards.
+  // The outcome so far. More events may be added afterwards.
   [[nodiscard]] Outcome Finish() const;
 
  private:
@@ -155,17 +154,17 @@ class Oracle {
 
 Outcome RunOracle(std::span<const std::string> envelopes);
 
-// Where two outcomes differ, the first `limit` places in words; empty: nowhere. Amounts of grants that
-// `expected` has not priced are taken from `actual`, and the accounts must be their sums.
+// The first `limit` differences between two outcomes as text; empty: none. Amounts that `expected` leaves unpriced
+// are taken from `actual`, and the accounts must be their sums.
 std::string Differences(const Outcome& expected, const Outcome& actual, std::size_t limit = 10);
-// As Differences, but for grants, accounts and what was estimated alone: where the order of arrival decides how an input is
-// refused, and what was granted before a first estimate.
+// As Differences, but only for grants, accounts and estimates. For traffic whose order of arrival decides the reason
+// of a refusal and the credit granted before a first estimate.
 std::string GrantDifferences(const Outcome& expected, const Outcome& actual, std::size_t limit = 10);
 
-// Grants of policy creditnew with default constants, as the topic `grants` holds them: each claim from the
-// inputs that it records, each credit from the claims of its workunit, its rounding, and the averages of each
-// host and version as a chain: what one claim added must be what the next one saw. Other policies' grants are
-// passed over. Empty: all is well. `*checked`: how many grants were checked.
+// Checks grants of policy creditnew with default constants, as the topic `grants` holds them: each claim from its
+// recorded inputs, each credit from the claims of its workunit, its rounding, and the averages of each host and
+// version as a chain, in which one claim's result is the next claim's input. Grants of other policies are skipped.
+// Empty: no error. `*checked`: the number of checked grants.
 std::string CheckCreditNewLedger(std::span<const std::string> grants, std::size_t* checked);
 
 }  // namespace cobblestone::testing

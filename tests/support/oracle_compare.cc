@@ -1,4 +1,4 @@
-// What a pipeline did, from its records, and how that differs from what the oracle says.
+// The outcome of a pipeline from its records, and its differences from the oracle's.
 #include <cstdlib>
 #include <set>
 #include <tuple>
@@ -10,7 +10,7 @@
 
 namespace cobblestone::testing {
 
-// ---- What a pipeline did -------------------------------------------------------------------------------
+// ---- Outcome of a pipeline -----------------------------------------------------------------------------
 
 bool AddLedgerRecord(std::string_view bytes, Outcome* outcome) {
   v1::Grant grant;
@@ -28,25 +28,25 @@ bool AddLedgerRecord(std::string_view bytes, Outcome* outcome) {
   if (!final || grant.settles_micro() != 0) {
     PartialOutcome& sum = outcome->partials[{key, grant.user()}];
     if (partial) sum.paid += grant.credit_micro();
-    // Behind the decision a partial grant is final at once.
+    // After the decision a partial grant is final at once.
     if (partial && (grant.flags() & 1) != 0) sum.settled += grant.credit_micro();
-    if (grant.kind() == v1::GRANT_KIND_REVERSAL) sum.taken -= grant.credit_micro();
+    if (grant.kind() == v1::GRANT_KIND_REVERSAL) sum.reversed -= grant.credit_micro();
     sum.settled += grant.settles_micro();
   }
   if (!final) return true;
-  GrantOutcome told;
-  told.workunit = grant.claim().workunit();
-  told.host = grant.host();
-  told.user = grant.user();
-  told.app = grant.app();
-  told.micro = grant.credit_micro();
-  if (!outcome->grants.emplace(key, told).second) outcome->granted_twice.push_back(key);
+  GrantOutcome granted;
+  granted.workunit = grant.claim().workunit();
+  granted.host = grant.host();
+  granted.user = grant.user();
+  granted.app = grant.app();
+  granted.micro = grant.credit_micro();
+  if (!outcome->grants.emplace(key, granted).second) outcome->granted_twice.push_back(key);
   return true;
 }
 
 std::string DescribeLedgerRecord(std::string_view bytes) {
   v1::Grant grant;
-  if (!grant.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return "no grant";
+  if (!grant.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return "not a grant";
   return grant.ShortDebugString();
 }
 
@@ -55,7 +55,7 @@ std::pair<std::uint64_t, std::string> DescribeRefusal(std::string_view bytes) {
   v1::Envelope event;
   if (!refused.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
       !event.ParseFromString(refused.original()))
-    return {0, "no event was refused"};
+    return {0, "not a refused event"};
   return {event.id(), "refused, " + v1::RefusalReason_Name(refused.reason()) + ", " + refused.detail() +
                           ": " + event.ShortDebugString()};
 }
@@ -75,7 +75,7 @@ class Report {
  public:
   explicit Report(std::size_t limit) : limit_(limit) {}
 
-  void Say(const std::string& line) {
+  void AddLine(const std::string& line) {
     if (count_++ < limit_) text_ += line + "\n";
   }
   [[nodiscard]] std::string Text() const {
@@ -114,7 +114,7 @@ std::string Name(const std::pair<ResultKey, std::uint64_t>& key) {
 
 std::string Describe(const PartialOutcome& p) {
   return std::to_string(p.paid) + " micro-credits paid, " + std::to_string(p.settled) + " settled, " +
-         std::to_string(p.taken) + " taken back";
+         std::to_string(p.reversed) + " reversed";
 }
 
 std::string Describe(const CorrectionOutcome& c) {
@@ -153,12 +153,12 @@ std::string Describe(const AccountOutcome& a) {
   return text + " )";
 }
 
-// Amounts that the oracle left open are the ledger's; accounts follow.
+// Amounts that the oracle left open are taken from the ledger, and so are the accounts' sums.
 Outcome WithAmountsOf(const Outcome& actual, Outcome expected) {
   for (auto& [key, grant] : expected.grants) {
-    const auto told = actual.grants.find(key);
-    if (grant.priced || told == actual.grants.end()) continue;
-    grant.micro = told->second.micro;
+    const auto granted = actual.grants.find(key);
+    if (grant.priced || granted == actual.grants.end()) continue;
+    grant.micro = granted->second.micro;
     for (const AccountKey& account : {AccountKey{key.project, OracleAccountKind::kHost, grant.to_host},
                                       AccountKey{key.project, OracleAccountKind::kUser, grant.to_user},
                                       AccountKey{key.project, OracleAccountKind::kTeam, grant.to_team}}) {
@@ -182,22 +182,22 @@ void Compare(const char* what, const Map& expected, const Map& actual, Report* r
   for (const auto& [key, value] : expected) {
     const auto it = actual.find(key);
     if (it == actual.end()) {
-      report->Say(std::string(what) + " missing: " + Name(key) + ": " + Describe(value));
+      report->AddLine(std::string(what) + " missing: " + Name(key) + ": " + Describe(value));
     } else if (!same(value, it->second)) {
-      report->Say(std::string(what) + " differs: " + Name(key) + "\n  expected " + Describe(value) +
-                  "\n  actual   " + Describe(it->second));
+      report->AddLine(std::string(what) + " differs: " + Name(key) + "\n  expected " + Describe(value) +
+                      "\n  actual   " + Describe(it->second));
     }
   }
   for (const auto& [key, value] : actual) {
     if (expected.count(key) == 0) {
-      report->Say(std::string(what) + " that should not be: " + Name(key) + ": " + Describe(value));
+      report->AddLine(std::string(what) + " unexpected: " + Name(key) + ": " + Describe(value));
     }
   }
 }
 
-void CompareGrants(const Outcome& told, const Outcome& actual, Report* report) {
-  const Outcome expected = WithAmountsOf(actual, told);
-  for (const ResultKey& key : actual.granted_twice) report->Say("granted twice: " + Name(key));
+void CompareGrants(const Outcome& oracle, const Outcome& actual, Report* report) {
+  const Outcome expected = WithAmountsOf(actual, oracle);
+  for (const ResultKey& key : actual.granted_twice) report->AddLine("granted twice: " + Name(key));
   Compare("grant", expected.grants, actual.grants, report, [](const GrantOutcome& a, const GrantOutcome& b) {
     return std::tie(a.workunit, a.host, a.user, a.app, a.micro) ==
            std::tie(b.workunit, b.host, b.user, b.app, b.micro);
@@ -237,8 +237,8 @@ std::string Differences(const Outcome& expected, const Outcome& actual, std::siz
       return it == o.refusals.end() ? 0 : it->second;
     };
     if (count(expected) == count(actual)) continue;
-    report.Say("refused as " + reason + ": expected " + std::to_string(count(expected)) + ", actual " +
-               std::to_string(count(actual)));
+    report.AddLine("refused as " + reason + ": expected " + std::to_string(count(expected)) + ", actual " +
+                   std::to_string(count(actual)));
   }
   return report.Text();
 }

@@ -19,35 +19,36 @@ const char* BadEntry(std::uint64_t result, const std::string& reason, bool there
 
 }  // namespace
 
-const char* BadJobReversal(const v1::JobReversal& said) {
-  if (said.host() == 0) return "MISSING_FIELD";
-  if (const char* bad = BadEntry(said.result(), said.reason(), said.has_entry(), said.entry())) return bad;
-  if (said.entry().host() != said.host()) return "OUT_OF_RANGE";
-  return said.paid_micro() == 0 ? "MISSING_FIELD" : said.paid_micro() < 0 ? "NEGATIVE" : nullptr;
+const char* BadJobReversal(const v1::JobReversal& event) {
+  if (event.host() == 0) return "MISSING_FIELD";
+  if (const char* bad = BadEntry(event.result(), event.reason(), event.has_entry(), event.entry()))
+    return bad;
+  if (event.entry().host() != event.host()) return "OUT_OF_RANGE";
+  return event.paid_micro() == 0 ? "MISSING_FIELD" : event.paid_micro() < 0 ? "NEGATIVE" : nullptr;
 }
 
-const char* OracleJobReversals::Hear(const v1::Envelope& e, std::string_view bytes, std::size_t repriced,
-                                     std::int64_t paid, std::int64_t reversed, std::int64_t* micro) {
+const char* OracleJobReversals::Apply(const v1::Envelope& e, std::string_view bytes, std::size_t repriced,
+                                      std::int64_t paid, std::int64_t reversed, std::int64_t* micro) {
   *micro = 0;
   const v1::JobReversal& now = e.job_reversal();
-  Said& said = said_[{now.entry().user(), now.entry().team()}];
-  if (const auto before = said.events.find(e.id()); before != said.events.end())
+  Reversals& reversals = reversals_[{now.entry().user(), now.entry().team()}];
+  if (const auto before = reversals.events.find(e.id()); before != reversals.events.end())
     return before->second == bytes ? nullptr : "DUPLICATE_WITH_OTHER_CONTENTS";
-  if (now.repriced() != repriced || now.paid_micro() <= said.up_to) return "ALREADY_DECIDED";
-  // No more than what the user was paid and has not lost yet, whatever team it went to.
-  if (now.paid_micro() - said.up_to > paid - reversed) return "OUT_OF_RANGE";
-  *micro = now.paid_micro() - said.up_to;
-  said.up_to = now.paid_micro();
-  said.events.emplace(e.id(), bytes);
+  if (now.repriced() != repriced || now.paid_micro() <= reversals.up_to) return "ALREADY_DECIDED";
+  // No more than the user was paid and has not lost yet, whatever team received it.
+  if (now.paid_micro() - reversals.up_to > paid - reversed) return "OUT_OF_RANGE";
+  *micro = now.paid_micro() - reversals.up_to;
+  reversals.up_to = now.paid_micro();
+  reversals.events.emplace(e.id(), bytes);
   return nullptr;
 }
 
-const char* BadJobRepricing(const v1::JobRepricing& said) {
-  if (said.host() == 0 || said.policy_version() == 0 || said.shares().empty()) return "MISSING_FIELD";
-  for (const v1::RepricedShare& share : said.shares()) {
-    if (const char* bad = BadEntry(said.result(), said.reason(), share.has_entry(), share.entry()))
+const char* BadJobRepricing(const v1::JobRepricing& event) {
+  if (event.host() == 0 || event.policy_version() == 0 || event.shares().empty()) return "MISSING_FIELD";
+  for (const v1::RepricedShare& share : event.shares()) {
+    if (const char* bad = BadEntry(event.result(), event.reason(), share.has_entry(), share.entry()))
       return bad;
-    if (share.entry().host() != said.host()) return "OUT_OF_RANGE";
+    if (share.entry().host() != event.host()) return "OUT_OF_RANGE";
     for (const std::int64_t micro :
          {share.paid_micro(), share.taken_micro(), share.paid_anew_micro(), share.taken_anew_micro()})
       if (micro < 0) return "NEGATIVE";
@@ -58,13 +59,15 @@ const char* BadJobRepricing(const v1::JobRepricing& said) {
 }
 
 const char* OracleJobReversals::RestsOn(const v1::RepricedShare& share) const {
-  const auto said = said_.find({share.entry().user(), share.entry().team()});
-  return share.taken_micro() == (said == said_.end() ? 0 : said->second.up_to) ? nullptr : "ALREADY_DECIDED";
+  const auto reversals = reversals_.find({share.entry().user(), share.entry().team()});
+  return share.taken_micro() == (reversals == reversals_.end() ? 0 : reversals->second.up_to)
+             ? nullptr
+             : "ALREADY_DECIDED";
 }
 
 void OracleJobReversals::Reprice(const v1::RepricedShare& share) {
-  const auto said = said_.find({share.entry().user(), share.entry().team()});
-  if (said != said_.end()) said->second.up_to = share.taken_anew_micro();
+  const auto reversals = reversals_.find({share.entry().user(), share.entry().team()});
+  if (reversals != reversals_.end()) reversals->second.up_to = share.taken_anew_micro();
 }
 
 const char* BadCorrection(const v1::Envelope& e) {
@@ -87,39 +90,39 @@ const char* BadCorrection(const v1::Envelope& e) {
                               : nullptr;
 }
 
-// The first credit of a result: no other correction of it for that owner came before, of whatever team.
-const char* OracleCorrections::HearFirst(const v1::Envelope& e, std::string_view bytes,
-                                         CorrectionEffect* effect, bool* taken) {
+// The first credit of a result: no other correction of the result for that owner, of any team, came before.
+const char* OracleCorrections::ApplyFirst(const v1::Envelope& e, std::string_view bytes,
+                                          CorrectionEffect* effect, bool* applied) {
   const v1::LedgerEntry& entry = effect->entry;
   for (const auto& [key, chain] : chains_) {
     if (std::tie(std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key)) !=
             std::make_tuple(e.project(), effect->result, entry.host(), entry.user()) ||
         chain.events.empty())
       continue;
-    for (const auto& [id, said] : chain.events)
-      if (id == e.id()) return said == bytes ? nullptr : "DUPLICATE_WITH_OTHER_CONTENTS";
+    for (const auto& [id, earlier] : chain.events)
+      if (id == e.id()) return earlier == bytes ? nullptr : "DUPLICATE_WITH_OTHER_CONTENTS";
     return "ALREADY_DECIDED";
   }
   effect->micro = e.repricing().credit_micro();
   effect->recounts = true;
   chains_[{e.project(), effect->result, entry.host(), entry.user(), effect->team}].events.emplace_back(
       e.id(), std::string(bytes));
-  *taken = true;
+  *applied = true;
   return nullptr;
 }
 
-const char* OracleCorrections::Hear(const v1::Envelope& e, std::string_view bytes, CorrectionEffect* effect,
-                                    bool* taken) {
-  *taken = false;
+const char* OracleCorrections::Apply(const v1::Envelope& e, std::string_view bytes, CorrectionEffect* effect,
+                                     bool* applied) {
+  *applied = false;
   const bool reprices = e.has_repricing();
   effect->entry = reprices ? e.repricing().entry() : e.reversal().entry();
   effect->result = reprices ? e.repricing().result() : e.reversal().result();
   const v1::LedgerEntry& entry = effect->entry;
-  if (reprices && e.repricing().has_judged_invalid()) return HearFirst(e, bytes, effect, taken);
+  if (reprices && e.repricing().has_judged_invalid()) return ApplyFirst(e, bytes, effect, applied);
   effect->team = entry.team();
   Chain& chain = chains_[{e.project(), effect->result, entry.host(), entry.user(), entry.team()}];
-  for (const auto& [id, said] : chain.events)
-    if (id == e.id()) return said == bytes ? nullptr : "DUPLICATE_WITH_OTHER_CONTENTS";
+  for (const auto& [id, earlier] : chain.events)
+    if (id == e.id()) return earlier == bytes ? nullptr : "DUPLICATE_WITH_OTHER_CONTENTS";
   const std::uint64_t last = chain.events.empty() ? 0 : chain.events.back().first;
   if (entry.previous() != last || (entry.counted() && chain.uncounted)) return "ALREADY_DECIDED";
   const bool reinstates = reprices && e.repricing().policy_version() == 0;
@@ -132,7 +135,7 @@ const char* OracleCorrections::Hear(const v1::Envelope& e, std::string_view byte
   effect->recounts = reinstates && chain.uncounted;
   chain.uncounted = (chain.uncounted || effect->uncounts) && !reinstates;
   chain.events.emplace_back(e.id(), std::string(bytes));
-  *taken = true;
+  *applied = true;
   return nullptr;
 }
 

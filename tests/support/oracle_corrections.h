@@ -1,6 +1,6 @@
-// The oracle's own reading of reversals and re-pricings (docs/rules.md, sections 47 to 51): which are taken, and what of. It believes what
-// they say that a result had brought, as the pipeline must; what they should say is for the tests that make them. Inside
-// tests/support only.
+// The oracle's own implementation of reversals and repricings (docs/rules.md, sections 47 to 51): which are accepted,
+// and their effect. Like the pipeline, it believes the previous credit that a correction names; tests that create
+// corrections check that. Inside tests/support only.
 #pragma once
 
 #include <cstdint>
@@ -18,38 +18,40 @@ namespace cobblestone::testing {
 struct CorrectionEffect {
   v1::LedgerEntry entry;
   std::uint64_t result = 0;
-  std::uint64_t team = 0;  // whose credit it is; of an invalid result's first credit who hears it has to say
-  std::int64_t micro = 0;  // more than before
+  std::uint64_t team = 0;  // of the credit; the caller sets it for an invalid result's first credit
+  std::int64_t micro = 0;  // change of the credit
   bool uncounts = false;
   bool recounts = false;
 };
 
-// What operators say of one job that runs: up to which sum of what it was paid an owner has lost it, by user and team.
+// Reversals of a running job's payments: the sum up to which an owner's payments are reversed, by user and team.
 class OracleJobReversals {
  public:
-  // The reason of its refusal, or null, and what is taken now. `repriced`: how often the job was; `paid` and
-  // `reversed`: to the user, and of that before.
-  const char* Hear(const v1::Envelope& e, std::string_view bytes, std::size_t repriced, std::int64_t paid,
-                   std::int64_t reversed, std::int64_t* micro);
-  // Whether a price anew rests on what was taken; null: it does. Then, what was taken comes to other sums.
+  // Returns the reason of the refusal, or null, and the newly reversed amount. `repriced`: how often the job was
+  // repriced; `paid` and `reversed`: the sums for the user so far.
+  const char* Apply(const v1::Envelope& e, std::string_view bytes, std::size_t repriced, std::int64_t paid,
+                    std::int64_t reversed, std::int64_t* micro);
+  // RestsOn: whether a repricing is based on the current reversed sum; null: it is. Reprice: replaces the reversed
+  // sum by the repriced one.
   const char* RestsOn(const v1::RepricedShare& share) const;
   void Reprice(const v1::RepricedShare& share);
 
  private:
-  struct Said {
+  struct Reversals {
     std::int64_t up_to = 0;
     std::map<std::uint64_t, std::string> events;
   };
-  std::map<std::pair<std::uint64_t, std::uint64_t>, Said> said_;  // by user, team
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Reversals> reversals_;  // by user, team
 };
 
 class OracleCorrections {
  public:
-  // The reason of its refusal, or null; a repeat has no effect: *taken is false.
-  const char* Hear(const v1::Envelope& e, std::string_view bytes, CorrectionEffect* effect, bool* taken);
+  // Returns the reason of the refusal, or null. A repeat has no effect: *applied is false.
+  const char* Apply(const v1::Envelope& e, std::string_view bytes, CorrectionEffect* effect, bool* applied);
 
  private:
-  const char* HearFirst(const v1::Envelope& e, std::string_view bytes, CorrectionEffect* effect, bool* taken);
+  const char* ApplyFirst(const v1::Envelope& e, std::string_view bytes, CorrectionEffect* effect,
+                         bool* applied);
 
   struct Chain {
     std::vector<std::pair<std::uint64_t, std::string>> events;  // id, bytes
@@ -61,7 +63,7 @@ class OracleCorrections {
 };
 
 const char* BadCorrection(const v1::Envelope& e);
-const char* BadJobReversal(const v1::JobReversal& said);
-const char* BadJobRepricing(const v1::JobRepricing& said);
+const char* BadJobReversal(const v1::JobReversal& event);
+const char* BadJobRepricing(const v1::JobRepricing& event);
 
 }  // namespace cobblestone::testing

@@ -1,4 +1,4 @@
-// The part of the oracle that checks what policy creditnew granted by what the ledger recorded.
+// The part of the oracle that checks grants of policy creditnew against the inputs that the ledger recorded.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -11,7 +11,7 @@
 namespace cobblestone::testing {
 namespace {
 
-// Numbers of the schema: credit::PolicyKind and ClaimFlag, as they stand in records.
+// Numbers of the schema: credit::PolicyKind and ClaimFlag, as records contain them.
 constexpr std::uint32_t kCreditNew = 2;
 enum Flag : std::uint32_t {
   kValid = 1u << 0,
@@ -46,7 +46,7 @@ class Checker {
     for (const std::string& bytes : grants) {
       v1::Grant grant;
       if (!grant.ParseFromString(bytes)) {
-        Say("a record is no grant");
+        AddLine("a record is not a grant");
         continue;
       }
       if (grant.kind() != v1::GRANT_KIND_FINAL || grant.claim().policy() != kCreditNew) continue;
@@ -71,13 +71,13 @@ class Checker {
     bool sane = false;
   };
 
-  void Say(const std::string& line) {
+  void AddLine(const std::string& line) {
     constexpr int kLimit = 10;
-    if (said_++ < kLimit) text_ += line + "\n";
+    if (lines_++ < kLimit) text_ += line + "\n";
   }
   void Differ(const v1::Claim& claim, const char* what, double expected, double actual) {
-    Say("project " + std::to_string(claim.project()) + " result " + std::to_string(claim.result()) + ": " +
-        what + ": expected " + Exact(expected) + ", recorded " + Exact(actual));
+    AddLine("project " + std::to_string(claim.project()) + " result " + std::to_string(claim.result()) +
+            ": " + what + ": expected " + Exact(expected) + ", recorded " + Exact(actual));
   }
 
   static Measure MeasureOf(const v1::Claim& claim) {
@@ -125,7 +125,7 @@ class Checker {
     }
   }
 
-  // One epoch, one table.
+  // One epoch has one table of scales.
   void CheckScales(const v1::Grant& grant) {
     const v1::Claim& claim = grant.claim();
     if ((claim.flags() & kAnonymous) != 0) return;
@@ -171,10 +171,10 @@ class Checker {
     }
   }
 
-  // Claims of one host and version: in order of the average that they saw, each must see what the one before
-  // it left.
+  // Claims of one host and version, in order of the average before each claim: it must equal the average after the
+  // previous claim.
   void CheckChain(std::vector<v1::Claim>* chain) {
-    // Claims that add nothing see the same average as the one after them, which adds.
+    // A claim that adds no sample sees the same average as the next claim that adds one.
     std::stable_sort(chain->begin(), chain->end(), [](const v1::Claim& a, const v1::Claim& b) {
       const auto key = [](const v1::Claim& c) { return std::pair{c.host_pfc_n(), Counts(c)}; };
       return key(a) < key(b);
@@ -197,7 +197,7 @@ class Checker {
     return (claim.flags() & (kOutlier | kAnonymous)) == 0 && MeasureOf(claim).sane;
   }
 
-  int said_ = 0;
+  int lines_ = 0;
   std::string text_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<v1::Grant>> workunits_;
   std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, std::int64_t>, std::vector<v1::Claim>>

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kDay = 86400;
 constexpr double kMonth = 30 * kDay;
-constexpr std::size_t kWords = 8;
+constexpr std::size_t kKeptUpdates = 8;
 
 const char* NotBelowZero(std::initializer_list<double> numbers) {
   for (const double number : numbers) {
@@ -30,11 +30,11 @@ Count Above(Count now, Count* highest) {
 
 }  // namespace
 
-const char* BadEstimate(const v1::EstimatedCredit& said) {
-  if (said.machine() == 0 || said.host() == 0) return "MISSING_FIELD";
-  if (const char* bad = NotBelowZero({said.cpus(), said.cpu_flops(), said.gpus(), said.gpu_flops()}))
+const char* BadEstimate(const v1::EstimatedCredit& event) {
+  if (event.machine() == 0 || event.host() == 0) return "MISSING_FIELD";
+  if (const char* bad = NotBelowZero({event.cpus(), event.cpu_flops(), event.gpus(), event.gpu_flops()}))
     return bad;
-  for (const v1::ResourceCounter& counter : said.counters()) {
+  for (const v1::ResourceCounter& counter : event.counters()) {
     if (counter.resource() > v1::RESOURCE_APPLE_GPU) return "OUT_OF_RANGE";
     if (const char* bad = NotBelowZero({counter.credit(), counter.run_time(), counter.failed_run_time()}))
       return bad;
@@ -42,36 +42,36 @@ const char* BadEstimate(const v1::EstimatedCredit& said) {
   return nullptr;
 }
 
-const char* BadMachineHost(const v1::MachineHost& said) {
-  return said.machine() == 0 || said.host() == 0 ? "MISSING_FIELD" : nullptr;
+const char* BadMachineHost(const v1::MachineHost& event) {
+  return event.machine() == 0 || event.host() == 0 ? "MISSING_FIELD" : nullptr;
 }
 
-const char* BadEstimateLimits(const v1::EstimateLimits& said) {
-  return NotBelowZero({said.cpus(), said.cpu_flops(), said.gpus(), said.gpu_flops(), said.saved_time()});
+const char* BadEstimateLimits(const v1::EstimateLimits& event) {
+  return NotBelowZero({event.cpus(), event.cpu_flops(), event.gpus(), event.gpu_flops(), event.saved_time()});
 }
 
-void OracleEstimates::SetLimits(std::uint32_t project, const v1::EstimateLimits& said) {
+void OracleEstimates::SetLimits(std::uint32_t project, const v1::EstimateLimits& event) {
   Limits& limits = limits_[project];
-  if (said.has_cpus()) limits.cpus = said.cpus();
-  if (said.has_cpu_flops()) limits.cpu_flops = said.cpu_flops();
-  if (said.has_gpus()) limits.gpus = said.gpus();
-  if (said.has_gpu_flops()) limits.gpu_flops = said.gpu_flops();
-  if (said.has_saved_time()) limits.saved_time = said.saved_time();
+  if (event.has_cpus()) limits.cpus = event.cpus();
+  if (event.has_cpu_flops()) limits.cpu_flops = event.cpu_flops();
+  if (event.has_gpus()) limits.gpus = event.gpus();
+  if (event.has_gpu_flops()) limits.gpu_flops = event.gpu_flops();
+  if (event.has_saved_time()) limits.saved_time = event.saved_time();
 }
 
-void OracleEstimates::Hear(const v1::Envelope& e, std::string_view bytes, const Refuse& refuse) {
+void OracleEstimates::Apply(const v1::Envelope& e, std::string_view bytes, const Refuse& refuse) {
   Machine& machine = machines_[e.machine_host().machine()];
   AtProject& at = machine.projects[e.project()];
-  for (const auto& [when, word] : at.words) {
+  for (const auto& [when, update] : at.updates) {
     if (when.second != e.id()) continue;
-    if (word.bytes != bytes) refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+    if (update.bytes != bytes) refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
-  if (!machine.heard || (!machine.time.until && e.time() < machine.since)) machine.since = e.time();
-  machine.heard = true;
+  if (!machine.known || (!machine.time.until && e.time() < machine.since)) machine.since = e.time();
+  machine.known = true;
   machine.keeps = std::max(machine.keeps, limits_[e.project()].saved_time);
-  at.words[{e.time(), e.id()}] = {e.machine_host(), std::string(bytes)};
-  if (at.words.size() > kWords) at.words.erase(at.words.begin());
+  at.updates[{e.time(), e.id()}] = {e.machine_host(), std::string(bytes)};
+  if (at.updates.size() > kKeptUpdates) at.updates.erase(at.updates.begin());
   for (const auto& [waiting, line] : std::exchange(at.waiting, {})) {
     v1::Envelope report;
     report.ParseFromString(waiting);
@@ -82,22 +82,22 @@ void OracleEstimates::Hear(const v1::Envelope& e, std::string_view bytes, const 
 void OracleEstimates::Report(const v1::Envelope& e, std::string_view bytes, std::uint64_t line,
                              const Refuse& refuse) {
   AtProject& at = machines_[e.estimated_credit().machine()].projects[e.project()];
-  if (!at.words.empty()) return Count(e, bytes, line, refuse);
+  if (!at.updates.empty()) return Count(e, bytes, line, refuse);
   for (const auto& [other, other_line] : at.waiting)
     if (other == bytes) return;
   if (at.waiting.empty()) at.waits_since = std::max(e.time(), ticks_[e.project()]);
   at.waiting.emplace_back(bytes, line);
 }
 
-bool OracleEstimates::Grow(double time, const v1::ResourceCounter& said, Mark* mark, Counters* grown) {
+bool OracleEstimates::Grow(double time, const v1::ResourceCounter& counter, Mark* mark, Counters* grown) {
   if (time < mark->time) return false;
-  const Counters now{.credit = ToMicro(said.credit()).value(),
-                     .run_time = ToMicro(said.run_time()).value(),
-                     .jobs = said.jobs(),
-                     .failed_jobs = said.failed_jobs(),
-                     .failed_run_time = ToMicro(said.failed_run_time()).value()};
+  const Counters now{.credit = ToMicro(counter.credit()).value(),
+                     .run_time = ToMicro(counter.run_time()).value(),
+                     .jobs = counter.jobs(),
+                     .failed_jobs = counter.failed_jobs(),
+                     .failed_run_time = ToMicro(counter.failed_run_time()).value()};
   Counters& highest = mark->highest;
-  // Nothing that was counted has stayed or grown: a new client.
+  // A restarted client: no counter has stayed equal or grown.
   int fallen = 0;
   int stands = 0;
   const auto compare = [&](auto value, auto before) {
@@ -125,7 +125,7 @@ double OracleEstimates::Worth(int thing, double all) {
   return thing == kJobs ? all : all * 1e6;
 }
 
-// What is not kept any more takes along what was had of it.
+// Seconds beyond the kept time are dropped together with the credit that was given for them.
 void OracleEstimates::Pass(double since, double now, Time* time) {
   if (!time->until) time->until = since;
   if (now <= *time->until) return;
@@ -141,7 +141,7 @@ void OracleEstimates::Pass(double since, double now, Time* time) {
 template <class Number>
 Number OracleEstimates::Give(int thing, Number asked, Time* here, Time* at_all) {
   for (const Time* time : {here, at_all}) {
-    // The fastest that it was ever believed to be counts, for all the time.
+    // The highest rate that was ever accepted counts, for the whole time.
     const double rate = time->rates[thing];
     const double all =
         std::min(Worth(thing, rate * time->kept) - time->had[thing], Worth(thing, rate * time->keeps));
@@ -182,12 +182,12 @@ EstimateOutcome OracleEstimates::GiveAll(double at, const std::map<int, Counters
   return given;
 }
 
-// To whoever the machine was at that time.
+// Posts to the machine's host at that time.
 void OracleEstimates::Post(std::uint32_t project, const AtProject& at, double time, std::uint64_t line,
                            EstimateOutcome more) {
-  const v1::MachineHost* host = &at.words.begin()->second.said;
-  for (const auto& [when, word] : at.words)
-    if (when.first <= time) host = &word.said;
+  const v1::MachineHost* host = &at.updates.begin()->second.event;
+  for (const auto& [when, update] : at.updates)
+    if (when.first <= time) host = &update.event;
   more.days[static_cast<std::int64_t>(std::floor(time / kDay))] = {more.micro, more.run_time, more.jobs,
                                                                    more.failed_jobs, more.failed_run_time};
   posted_.push_back({.time = time,
@@ -201,25 +201,25 @@ void OracleEstimates::Post(std::uint32_t project, const AtProject& at, double ti
 
 void OracleEstimates::Count(const v1::Envelope& e, std::string_view bytes, std::uint64_t line,
                             const Refuse& refuse) {
-  const v1::EstimatedCredit& said = e.estimated_credit();
-  Machine& machine = machines_[said.machine()];
+  const v1::EstimatedCredit& event = e.estimated_credit();
+  Machine& machine = machines_[event.machine()];
   AtProject& at = machine.projects[e.project()];
   if (at.report.second == e.id()) {
     if (at.report_bytes != bytes) refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
-  const v1::MachineHost* host = &at.words.begin()->second.said;
-  for (const auto& [when, word] : at.words)
-    if (when.first <= e.time()) host = &word.said;
+  const v1::MachineHost* host = &at.updates.begin()->second.event;
+  for (const auto& [when, update] : at.updates)
+    if (when.first <= e.time()) host = &update.event;
   if (host->gone()) return refuse("UNKNOWN_HOST");
-  if (host->host() != said.host()) return refuse("WRONG_HOST");
-  for (const v1::ResourceCounter& counter : said.counters()) {
+  if (host->host() != event.host()) return refuse("WRONG_HOST");
+  for (const v1::ResourceCounter& counter : event.counters()) {
     if (counter.resource() == v1::RESOURCE_UNKNOWN) return refuse("MISSING_FIELD");
     if (!ToMicro(counter.credit()) || !ToMicro(counter.run_time()) || !ToMicro(counter.failed_run_time()))
       return refuse("OUT_OF_RANGE");
   }
   std::map<int, Counters> uses;
-  for (const v1::ResourceCounter& counter : said.counters()) {
+  for (const v1::ResourceCounter& counter : event.counters()) {
     Counters grown;
     if (!Grow(e.time(), counter, &at.marks[counter.resource()], &grown)) continue;
     Counters& sum = uses[counter.resource()];
@@ -229,14 +229,14 @@ void OracleEstimates::Count(const v1::Envelope& e, std::string_view bytes, std::
     sum.failed_jobs += grown.failed_jobs;
     sum.failed_run_time += grown.failed_run_time;
   }
-  if (!machine.heard || (!machine.time.until && e.time() < machine.since)) machine.since = e.time();
-  machine.heard = true;
+  if (!machine.known || (!machine.time.until && e.time() < machine.since)) machine.since = e.time();
+  machine.known = true;
   machine.keeps = std::max(machine.keeps, limits_[e.project()].saved_time);
   const Limits limits = limits_[e.project()];
-  const double cpus = std::min(said.cpus(), limits.cpus);
-  const double gpus = std::min(said.gpus(), limits.gpus);
-  const Rates rates{cpus * std::min(said.cpu_flops(), limits.cpu_flops) +
-                        gpus * std::min(said.gpu_flops(), limits.gpu_flops),
+  const double cpus = std::min(event.cpus(), limits.cpus);
+  const double gpus = std::min(event.gpus(), limits.gpus);
+  const Rates rates{cpus * std::min(event.cpu_flops(), limits.cpu_flops) +
+                        gpus * std::min(event.gpu_flops(), limits.gpu_flops),
                     cpus, gpus, cpus + gpus};
   for (auto& [time, keeps] :
        {std::pair{&at.time, limits.saved_time}, std::pair{&machine.time, machine.keeps}}) {
@@ -266,12 +266,12 @@ void OracleEstimates::Count(const v1::Envelope& e, std::string_view bytes, std::
       }
     Post(e.project(), at, e.time(), line, GiveAll(e.time(), uses, &at, &machine));
   }
-  // What others were refused of the same time may be theirs now.
+  // Refused parts of other projects' reports of the same time may be acceptable now.
   for (auto& [project, other] : machine.projects) {
     if (!machine.time.until || other.refused_at != machine.time.until) continue;
-    const v1::MachineHost* then = &other.words.begin()->second.said;
-    for (const auto& [when, word] : other.words)
-      if (when.first <= other.refused_time) then = &word.said;
+    const v1::MachineHost* then = &other.updates.begin()->second.event;
+    for (const auto& [when, update] : other.updates)
+      if (when.first <= other.refused_time) then = &update.event;
     if (then->gone()) continue;
     const std::map<int, Counters> asked = other.refused;
     EstimateOutcome more = GiveAll(other.refused_time, asked, &other, &machine);

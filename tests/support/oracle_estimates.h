@@ -1,5 +1,5 @@
-// The oracle's own reading of account managers' reports (docs/rules.md, sections 42 and 43): what is believed of them, whose it is, and
-// what grants leave open of it. Inside tests/support only.
+// The oracle's own implementation of account managers' reports (docs/rules.md, sections 42 and 43): how much of them
+// is accepted, for which account, and how much grants leave open. Inside tests/support only.
 #pragma once
 
 #include <array>
@@ -18,24 +18,24 @@
 
 namespace cobblestone::testing {
 
-const char* BadEstimate(const v1::EstimatedCredit& said);
-const char* BadMachineHost(const v1::MachineHost& said);
-const char* BadEstimateLimits(const v1::EstimateLimits& said);
+const char* BadEstimate(const v1::EstimatedCredit& event);
+const char* BadMachineHost(const v1::MachineHost& event);
+const char* BadEstimateLimits(const v1::EstimateLimits& event);
 
 class OracleEstimates {
  public:
   using Refuse = std::function<void(const char* reason)>;
 
-  void SetLimits(std::uint32_t project, const v1::EstimateLimits& said);
-  void Hear(const v1::Envelope& word, std::string_view bytes, const Refuse& refuse);
+  void SetLimits(std::uint32_t project, const v1::EstimateLimits& event);
+  void Apply(const v1::Envelope& update, std::string_view bytes, const Refuse& refuse);
   void Report(const v1::Envelope& report, std::string_view bytes, std::uint64_t line, const Refuse& refuse);
   void Tick(std::uint32_t project, double time, const Refuse& refuse);
-  // What a user got for a host.
+  // A user's grant for a host.
   void Granted(const EstimateKey& key, std::int64_t micro, double time, std::uint64_t line,
                std::uint64_t result);
-  // A barrier: what came since the last one, in order of time.
+  // At a barrier: applies the records since the last barrier, in order of time.
   void Order(const OracleMerges& merges, std::map<EstimateKey, EstimateOutcome>* estimates);
-  // And after it: of hosts that have become others since.
+  // After the barrier: unites the estimates of hosts that have been merged since.
   static void Unite(const OracleMerges& merges, std::map<EstimateKey, EstimateOutcome>* estimates);
 
  private:
@@ -50,41 +50,42 @@ class OracleEstimates {
     double time = 0;
     Counters highest;
   };
-  struct Word {
-    v1::MachineHost said;
+  struct Update {
+    v1::MachineHost event;
     std::string bytes;
   };
-  // Of a second: FLOPs, CPUs, GPUs, devices.
+  // Rates per second: FLOPs, CPUs, GPUs, devices.
   enum Thing { kCredit, kCpu, kGpu, kJobs, kThings };
   using Rates = std::array<double, kThings>;
-  // The time since the machine was heard of, and what was had of it: before `until`, and of reports that came at it.
+  // The time since the machine was first reported, and the amounts given for it: before `until`, and for reports at
+  // `until`.
   struct Time {
     std::optional<double> until;
     double kept = 0;   // s
-    double keeps = 0;  // s: so much of it counts
+    double keeps = 0;  // maximum of `kept`, s
     Rates rates{};
-    Rates next{};  // told by reports that brought nothing
+    Rates next{};  // of reports without new work
     Rates had{};
     std::array<__int128, kThings> had_now{};
   };
   struct AtProject {
-    std::map<std::pair<double, std::uint64_t>, Word> words;  // by time, id
-    std::pair<double, std::uint64_t> report;                 // time and id of the newest that counted
+    std::map<std::pair<double, std::uint64_t>, Update> updates;  // by time, id
+    std::pair<double, std::uint64_t> report;  // time and id of the newest report that counted
     std::string report_bytes;
     std::map<int, Mark> marks;  // by resource
     std::vector<std::pair<std::string, std::uint64_t>> waiting;
     double waits_since = 0;
     Time time;
-    // What reports of one time have been refused of what they asked, and when the machine's time stood at that.
+    // The refused parts of reports of one time, and the value of the machine's `until` at that point.
     std::optional<double> refused_at;
     double refused_time = 0;
     std::map<int, Counters> refused;
   };
   struct Machine {
-    bool heard = false;
+    bool known = false;
     double since = 0;
     Time time;
-    double keeps = 0;  // s: the longest that one of its projects keeps time for
+    double keeps = 0;  // the longest time that one of its projects keeps, s
     std::map<std::uint32_t, AtProject> projects;
   };
   struct Limits {
@@ -104,13 +105,13 @@ class OracleEstimates {
     EstimateOutcome more;    // of an estimate
   };
 
-  static bool Grow(double time, const v1::ResourceCounter& said, Mark* mark, Counters* grown);
+  static bool Grow(double time, const v1::ResourceCounter& counter, Mark* mark, Counters* grown);
   static double Worth(int thing, double rate_times_seconds);
   static void Pass(double since, double now, Time* time);
-  // Of `asked` as much as is left to the machine, at this project and at all.
+  // Gives as much of `asked` as the machine has left, in this project and in total.
   template <class Number>
   static Number Give(int thing, Number asked, Time* here, Time* at_all);
-  // Gives for what is asked, by resource, and remembers what is refused.
+  // Gives what is asked by resource, and remembers the refused part.
   EstimateOutcome GiveAll(double at, const std::map<int, Counters>& asked, AtProject* project,
                           Machine* machine);
   void Post(std::uint32_t project, const AtProject& at, double time, std::uint64_t line,
@@ -119,7 +120,7 @@ class OracleEstimates {
 
   std::map<std::uint64_t, Machine> machines_;
   std::map<std::uint32_t, Limits> limits_;
-  std::map<std::uint32_t, double> ticks_;  // the last, by project
+  std::map<std::uint32_t, double> ticks_;  // last tick by project
   std::vector<Posted> posted_;
 };
 

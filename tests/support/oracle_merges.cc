@@ -4,23 +4,24 @@
 
 namespace cobblestone::testing {
 
-OracleMerges::Heard OracleMerges::Hear(const v1::Envelope& e, std::string_view bytes, std::uint64_t owner,
-                                       double now) {
+OracleMerges::Verdict OracleMerges::Apply(const v1::Envelope& e, std::string_view bytes, std::uint64_t owner,
+                                          double now) {
   const OracleHostId host{e.project(), e.host_merge().host()};
-  const auto [said, is_new] = said_.emplace(host, Said{e.id(), std::string(bytes), e.host_merge().into()});
+  const auto [merge, is_new] =
+      merges_.emplace(host, Merge{e.id(), std::string(bytes), e.host_merge().into()});
   if (is_new) {
     waiting_.push_back({host, owner, std::max(e.time(), now)});
-    return Heard::kTaken;
+    return Verdict::kAccepted;
   }
-  // A repeat is known by its facts, whatever its id.
+  // A repeat is recognised by its facts, whatever its id.
   const auto facts = [](v1::Envelope one) {
     one.clear_id();
     return one.SerializeAsString();
   };
   v1::Envelope first;
-  first.ParseFromString(said->second.bytes);
-  if (facts(first) == facts(e)) return Heard::kNothingNew;
-  return said->second.id != e.id() ? Heard::kDecided : Heard::kOtherContents;
+  first.ParseFromString(merge->second.bytes);
+  if (facts(first) == facts(e)) return Verdict::kNothingNew;
+  return merge->second.id != e.id() ? Verdict::kDecided : Verdict::kOtherContents;
 }
 
 std::size_t OracleMerges::Expire(std::uint32_t project, double now) {
@@ -44,7 +45,7 @@ OracleHostId OracleMerges::HeirOf(OracleHostId host, std::uint64_t owner) const 
 std::vector<std::pair<OracleHostId, OracleHostId>> OracleMerges::EndPeriod(std::uint64_t* refused) {
   std::vector<std::pair<OracleHostId, OracleHostId>> done;
   for (auto one = waiting_.begin(); one != waiting_.end();) {
-    const OracleHostId heir = HeirOf({one->host.first, said_.at(one->host).into});
+    const OracleHostId heir = HeirOf({one->host.first, merges_.at(one->host).into});
     const auto owner = owners_.find(heir);
     if (heir == one->host) {
       ++*refused;
@@ -57,7 +58,7 @@ std::vector<std::pair<OracleHostId, OracleHostId>> OracleMerges::EndPeriod(std::
       continue;
     }
     waiting_.erase(one);
-    one = waiting_.begin();  // others may have waited for it
+    one = waiting_.begin();  // other merges may have waited for this one
   }
   return done;
 }

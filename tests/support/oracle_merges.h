@@ -1,4 +1,4 @@
-// The oracle's own reading of hosts that become others (docs/rules.md, section 34). Inside tests/support only.
+// The oracle's own implementation of host merges (docs/rules.md, section 34). Inside tests/support only.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,26 @@ using OracleHostId = std::pair<std::uint32_t, std::uint64_t>;  // project, host
 
 class OracleMerges {
  public:
-  enum class Heard { kNothingNew, kTaken, kOtherContents, kDecided };
+  enum class Verdict { kNothingNew, kAccepted, kOtherContents, kDecided };
 
-  // Of a host that is known, not deleted, and `owner`'s. `now`: of the project, UNIX s.
-  Heard Hear(const v1::Envelope& e, std::string_view bytes, std::uint64_t owner, double now);
-  [[nodiscard]] bool Ended(OracleHostId host) const { return said_.count(host) != 0; }
-  // What it was said to become.
+  // For a host that is known, not deleted, and belongs to `owner`. `now`: the project's time, UNIX s.
+  Verdict Apply(const v1::Envelope& e, std::string_view bytes, std::uint64_t owner, double now);
+  [[nodiscard]] bool Ended(OracleHostId host) const { return merges_.count(host) != 0; }
+  // The host that it is to be merged into.
   [[nodiscard]] std::optional<std::uint64_t> Into(OracleHostId host) const {
-    const auto said = said_.find(host);
-    return said == said_.end() ? std::nullopt : std::optional(said->second.into);
+    const auto merge = merges_.find(host);
+    return merge == merges_.end() ? std::nullopt : std::optional(merge->second.into);
   }
 
   void SetOwner(OracleHostId host, std::uint64_t owner) { owners_[host] = owner; }
-  // How many have waited in vain for the other host to be the same owner's: nothing waits for longer than 30 days.
+  // Drops merges whose target host did not get the same owner in time, and returns their number: a merge waits for 30
+  // days at most.
   std::size_t Expire(std::uint32_t project, double now);
 
   [[nodiscard]] OracleHostId HeirOf(OracleHostId host) const;
-  // What it has become as this owner's, whose estimates go along.
+  // The host it has become while it belonged to this owner, whose estimates move along.
   [[nodiscard]] OracleHostId HeirOf(OracleHostId host, std::uint64_t owner) const;
-  // A period has ended. Those that have become others since, each with that one, in order; and how many merges were refused.
+  // Ends a period. Returns the hosts merged since, each with its heir, in order, and the number of refused merges.
   std::vector<std::pair<OracleHostId, OracleHostId>> EndPeriod(std::uint64_t* refused);
 
  private:
@@ -45,16 +46,16 @@ class OracleMerges {
     double since = 0;
   };
 
-  struct Said {
+  struct Merge {
     std::uint64_t id = 0;
     std::string bytes;
     std::uint64_t into = 0;
   };
 
-  std::map<OracleHostId, Said> said_;
+  std::map<OracleHostId, Merge> merges_;
   std::vector<Waiting> waiting_;  // in order of lines
   std::map<OracleHostId, OracleHostId> became_;
-  std::map<OracleHostId, std::uint64_t> became_under_;  // whose it was then
+  std::map<OracleHostId, std::uint64_t> became_under_;  // its owner at the merge
   std::map<OracleHostId, std::uint64_t> owners_;
 };
 

@@ -165,7 +165,7 @@ bool OraclePolicy::priced() const {
   return name_ != "creditnew" && name_ != "creditnew-v2" && name_ != "boinc";
 }
 
-// 200 Cobblestones are a day of 1 GFLOPS.
+// A day of 1 GFLOPS is worth 200 Cobblestones.
 double OraclePolicy::CreditOf(double flops) const {
   return flops *
          Or(constants_.has_cobblestones_per_gflops_day(), constants_.cobblestones_per_gflops_day(), 200) /
@@ -193,7 +193,7 @@ void OraclePolicy::Price(const v1::Completion& completion, const v1::Validation&
     claim->credit = claim->has_credit ? credit : 0;
   };
   if (name_ == "runtime") {
-    // A speed of exactly 1e9 is a scheduler's way to say that it does not know.
+    // A scheduler reports exactly 1e9 if it does not know the speed.
     double flops =
         completion.elapsed_time() * (completion.peak_flops() == 1e9 ? 4.3e9 : completion.peak_flops());
     if (flops > 2 * validation.fpops_bound()) flops = validation.fpops_bound();
@@ -287,8 +287,8 @@ double OraclePolicy::Settle(const std::vector<OracleClaim>& claims, double cap) 
 
 std::optional<std::int64_t> ToMicro(double credit) {
   if (!(std::fabs(credit) < 9.2e12)) return std::nullopt;
-  // The exact product is high + low. Below 2^52 `low` only tells on which side of a half it is; from there on
-  // `high` is whole, and `low` is all that there is to round.
+  // The exact product is high + low. Below 2^52 `low` only decides on which side of a half the product is. From 2^52
+  // on `high` is an integer, and only `low` is rounded.
   const double high = credit * 1e6;
   const double low = std::fma(credit, 1e6, -high);
   const double whole = std::floor(high);

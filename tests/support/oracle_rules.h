@@ -1,5 +1,5 @@
-// The oracle's own copy of the rules: when an event is well-formed, what a claim is worth, how claims become
-// a credit, how a credit becomes micro-credits. Inside tests/support only.
+// The oracle's own copy of the rules: when an event is well-formed, the credit of a claim, the credit of a workunit,
+// and the rounding to micro-credits. Inside tests/support only.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct OracleClaim {
   std::uint64_t app = 0;
   std::uint64_t canonical = 0;
   std::uint32_t policy_version = 0;
-  std::uint32_t pass = 0;  // the look at the workunit that it belongs to
+  std::uint32_t pass = 0;  // the pass of the workunit that it belongs to
   std::uint32_t awaited = 0;
   double time = 0;
   double sent = 0;
@@ -29,7 +29,7 @@ struct OracleClaim {
   bool expired = false;
   bool host_deleted = false;
   bool has_credit = false;  // a claim could be formed
-  bool by_app = false;      // assigned: the app's own word
+  bool by_app = false;      // policy assigned: reported by the app
   double credit = 0;        // Cobblestones
 };
 
@@ -45,11 +45,11 @@ class OraclePolicy {
   OraclePolicy() = default;
   OraclePolicy(std::string name, v1::PolicyConstants constants);
 
-  // Its amounts do not depend on other results, so that the oracle computes them.
+  // The amounts do not depend on other results, so the oracle computes them.
   [[nodiscard]] bool priced() const;
   // Claims of invalid results are awaited, too.
   [[nodiscard]] bool counts_invalid() const { return name_ == "runtime"; }
-  // A user's team is the one at the time of the grant, not at that of the report.
+  // The user's team at the time of the grant counts, not at the time of the report.
   [[nodiscard]] bool team_at_grant() const { return name_ == "runtime" || name_ == "boinc"; }
 
   // Sets has_credit, by_app and credit.
@@ -72,10 +72,10 @@ class OraclePolicy {
   v1::PolicyConstants constants_;
 };
 
-// The reason for which an event is refused before anything is looked up; null: well-formed.
+// The reason for which an event is refused before any look-up; null: well-formed.
 const char* IllFormed(const v1::Envelope& e);
 
-// Nearest micro-credit, ties to even; absent: no number that 64 bits hold.
+// Nearest micro-credit, ties to even; absent: not representable in 64 bits.
 std::optional<std::int64_t> ToMicro(double credit);
 
 }  // namespace cobblestone::testing

@@ -12,14 +12,14 @@ namespace {
 constexpr double kDay = 86400;
 
 std::optional<double> NumberFor(const v1::TrickleRule& rule, const v1::Trickle& message) {
-  const std::map<std::string, std::optional<double>> told = {
+  const std::map<std::string, std::optional<double>> numbers = {
       {"elapsed_time", message.has_elapsed_time() ? std::optional(message.elapsed_time()) : std::nullopt},
       {"cpu_time", message.has_cpu_time() ? std::optional(message.cpu_time()) : std::nullopt},
       {"fraction_done", message.has_fraction_done() ? std::optional(message.fraction_done()) : std::nullopt},
       {"steps", message.has_steps() ? std::optional(message.steps()) : std::nullopt},
       {"runtime_increment",
        message.has_runtime_increment() ? std::optional(message.runtime_increment()) : std::nullopt}};
-  return told.at(rule.measure());
+  return numbers.at(rule.measure());
 }
 
 }  // namespace
@@ -32,10 +32,10 @@ const char* BadTrickle(const v1::Trickle& t) {
       {t.has_fraction_done(), t.fraction_done(), 1},
       {t.has_steps(), t.steps(), HUGE_VAL},
       {t.has_runtime_increment(), t.runtime_increment(), HUGE_VAL}};
-  for (const auto& [told, number, most] : numbers) {
-    if (told && !std::isfinite(number)) return "NOT_FINITE";
-    if (told && number < 0) return "NEGATIVE";
-    if (told && number > most) return "OUT_OF_RANGE";
+  for (const auto& [present, number, most] : numbers) {
+    if (present && !std::isfinite(number)) return "NOT_FINITE";
+    if (present && number < 0) return "NEGATIVE";
+    if (present && number > most) return "OUT_OF_RANGE";
   }
   return nullptr;
 }
@@ -78,11 +78,11 @@ double OracleJob::Worth(const v1::TrickleRule& rule, double mark) const {
   if (dispatch.fpops_bound() > 0) most = CreditOf(dispatch.fpops_bound());
   if (rule.kind() == "elapsed") {
     credit = CreditOf((rule.measure() == "cpu_time" ? mark / cpus_ : mark) * dispatch.peak_flops());
-    // An anonymous platform's own word of its speed earns no more than the job was thought to be.
+    // The self-reported speed of an anonymous platform earns no more than the job's estimate.
     if (terms_.anonymous && dispatch.fpops_est() > 0) most = std::min(most, CreditOf(dispatch.fpops_est()));
   } else if (rule.kind() == "runtime") {
-    const double told = terms_.host_speed < 0 ? rule.median_speed() : terms_.host_speed;
-    credit = CreditOf(mark * std::min(told, rule.speed_limit()));
+    const double speed = terms_.host_speed < 0 ? rule.median_speed() : terms_.host_speed;
+    credit = CreditOf(mark * std::min(speed, rule.speed_limit()));
   } else if (rule.kind() == "fraction") {
     credit = mark * CreditOf(dispatch.fpops_est());
   } else if (rule.kind() == "day") {
@@ -101,12 +101,12 @@ double OracleJob::Worth(const v1::TrickleRule& rule, double mark) const {
   return std::min(credit, most);
 }
 
-const char* OracleJob::Hear(const v1::Trickle& message, double time, std::int64_t* micro) {
+const char* OracleJob::Apply(const v1::Trickle& message, double time, std::int64_t* micro) {
   *micro = 0;
   const auto rule = std::find_if(terms_.rules.begin(), terms_.rules.end(),
                                  [&](const v1::TrickleRule& r) { return r.variety() == message.variety(); });
   if (rule == terms_.rules.end()) return "NOT_SUPPORTED";
-  Heard& heard = heard_[message.variety()];
+  Received& received = received_[message.variety()];
   double mark = 0;
   double until = time;
   if (rule->kind() == "day") {
@@ -118,15 +118,15 @@ const char* OracleJob::Hear(const v1::Trickle& message, double time, std::int64_
     if (rule->incremental()) {
       if (message.sequence() == 0) return "MISSING_FIELD";
       if (rule->max_increment() > 0) mark = std::min(mark, rule->max_increment());
-      if (!heard.increments.emplace(message.sequence(), mark).second) return nullptr;  // a repeat
-      heard.latest = until = std::max(time, heard.latest);
+      if (!received.increments.emplace(message.sequence(), mark).second) return nullptr;  // a repeat
+      received.latest = until = std::max(time, received.latest);
       mark = 0;
-      for (const auto& [sequence, seconds] : heard.increments) mark += std::nearbyint(seconds * 1e9);
+      for (const auto& [sequence, seconds] : received.increments) mark += std::nearbyint(seconds * 1e9);
       mark /= 1e9;
     }
   }
-  heard.best = std::max(heard.best, Within(*rule, mark, std::max(until - sent_, 0.0)));
-  const std::int64_t worth = ToMicro(Worth(*rule, heard.best)).value();
+  received.best = std::max(received.best, Within(*rule, mark, std::max(until - sent_, 0.0)));
+  const std::int64_t worth = ToMicro(Worth(*rule, received.best)).value();
   *micro = std::max<std::int64_t>(worth - paid_, 0);
   paid_ += *micro;
   return nullptr;
@@ -151,8 +151,8 @@ const char* OracleJob::Reprice(const std::vector<v1::TrickleRule>& rules, double
   terms_.cobblestones_per_gflops_day = cobblestones_per_gflops_day;
   std::int64_t worth = 0;
   for (const v1::TrickleRule& rule : rules)
-    if (const auto heard = heard_.find(rule.variety()); heard != heard_.end())
-      worth = std::max(worth, ToMicro(Worth(rule, heard->second.best)).value());
+    if (const auto received = received_.find(rule.variety()); received != received_.end())
+      worth = std::max(worth, ToMicro(Worth(rule, received->second.best)).value());
   if (worth != expected) {
     terms_ = std::move(before);
     return "OUT_OF_RANGE";
@@ -161,19 +161,19 @@ const char* OracleJob::Reprice(const std::vector<v1::TrickleRule>& rules, double
   return nullptr;
 }
 
-std::vector<std::int64_t> TakenBack(const OraclePaid& paid, std::int64_t worth,
-                                    const std::string& settlement) {
-  std::vector<std::int64_t> taken(paid.size(), 0);
-  if (settlement != "settle" && settlement != "cap") return taken;
-  // Those who were paid first keep what the job was worth; the others give back what is beyond it. What an operator took counts
-  // as paid: it was the beginning of what they had, and nobody gives back what he has no more.
+std::vector<std::int64_t> ReversedShares(const OraclePaid& paid, std::int64_t worth,
+                                         const std::string& settlement) {
+  std::vector<std::int64_t> reversed(paid.size(), 0);
+  if (settlement != "settle" && settlement != "cap") return reversed;
+  // Users who were paid first keep the job's worth; payments beyond it are reversed. Amounts that an operator has
+  // reversed count as paid, because they were the first part of the user's payments, and are not reversed again.
   std::int64_t left = worth;
   for (std::size_t i = 0; i < paid.size(); ++i) {
     const std::int64_t keeps = std::min(left, paid[i].micro);
-    taken[i] = std::min(paid[i].micro - keeps, paid[i].micro - paid[i].reversed);
+    reversed[i] = std::min(paid[i].micro - keeps, paid[i].micro - paid[i].reversed);
     left -= keeps;
   }
-  return taken;
+  return reversed;
 }
 
 }  // namespace cobblestone::testing

@@ -1,6 +1,6 @@
-// The oracle's own reading of trickles (docs/rules.md, sections 35 to 41): what a job that runs has earned, and what its decision
-// makes of that. Of scales it knows nothing: it is for traffic in which no version and no host has enough samples for one.
-// Nor of limits of devices: none are set. Inside tests/support only.
+// The oracle's own implementation of trickles (docs/rules.md, sections 35 to 41): the earnings of a running job, and
+// their settlement. It does not know scales, so no version and no host of the traffic may have enough samples for
+// one. It does not know limits of devices either, so none may be set. Inside tests/support only.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace cobblestone::testing {
 
-// A job that is paid while it runs, at the terms of its dispatch.
+// A job that is paid while it runs, under the terms at its dispatch.
 class OracleJob {
  public:
   struct Terms {
@@ -23,21 +23,21 @@ class OracleJob {
     double cobblestones_per_gflops_day = 200;
     double project_cap = 0;  // Cobblestones; 0: none
     double host_speed = 0;   // FLOP/s
-    bool anonymous = false;  // no version of the catalogue
+    bool anonymous = false;  // without an app version in the catalogue
   };
   explicit OracleJob(Terms terms);
 
-  // The reason of its refusal, or null and what it earns that was not paid before, micro-credits.
-  const char* Hear(const v1::Trickle& message, double time, std::int64_t* micro);
-  // Other rules and speeds of credit for all that it has told, and will: the reason why not, or null. Only where they come to `expected`
-  // micro-credits by now. Speeds of hosts are limited as they were.
+  // Returns the reason of the refusal, or null and the newly earned micro-credits.
+  const char* Apply(const v1::Trickle& message, double time, std::int64_t* micro);
+  // Applies other rules and another credit rate to all messages, past and future, if the job is then worth `expected`
+  // micro-credits. Returns the reason of the refusal, or null. Limits of host speeds are unchanged.
   const char* Reprice(const std::vector<v1::TrickleRule>& rules, double cobblestones_per_gflops_day,
                       std::int64_t expected);
   [[nodiscard]] std::int64_t paid() const { return paid_; }
 
  private:
-  struct Heard {
-    double best = 0;                             // s, steps, fraction, days: within all bounds
+  struct Received {
+    double best = 0;  // within all bounds; unit by rule: s, steps, fraction or days
     std::map<std::uint64_t, double> increments;  // s, by sequence
     double latest = 0;                           // UNIX s, of the increments
   };
@@ -49,22 +49,22 @@ class OracleJob {
   Terms terms_;
   double sent_ = 0;
   double cpus_ = 1;
-  std::map<std::string, Heard> heard_;  // by variety
+  std::map<std::string, Received> received_;  // by variety
   std::int64_t paid_ = 0;
 };
 
-// Who was paid for a job, in the order of their first payment.
+// Users who were paid for a job, in the order of their first payment.
 struct OraclePartials {
   std::uint64_t user = 0;
   std::int64_t micro = 0;
-  double newest = 0;          // the time of the last of them
-  std::int64_t reversed = 0;  // operators have taken it back, while the job ran
+  double newest = 0;          // time of the user's last payment
+  std::int64_t reversed = 0;  // by operators, while the job ran
 };
 using OraclePaid = std::vector<OraclePartials>;
 
-// What is taken back of each where the job was worth `worth`, all told, and was not before; by place in `paid`.
-std::vector<std::int64_t> TakenBack(const OraclePaid& paid, std::int64_t worth,
-                                    const std::string& settlement);
+// The amounts to reverse, by index in `paid`, if the job was worth `worth` in total.
+std::vector<std::int64_t> ReversedShares(const OraclePaid& paid, std::int64_t worth,
+                                         const std::string& settlement);
 
 const char* BadTrickle(const v1::Trickle& trickle);
 

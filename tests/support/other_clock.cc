@@ -1,6 +1,6 @@
-// Loaded into a process (LD_PRELOAD) that is to live at another time: its wall clock is COBBLESTONE_OTHER_CLOCK seconds off,
-// for all that it is asked by; clocks that count from a start go right. What waits until a wall-clock time waits as long as
-// it would have.
+// A library to preload (LD_PRELOAD) that shifts the wall clock of a process by COBBLESTONE_OTHER_CLOCK seconds, for
+// every function that reads the clock. Monotonic clocks are unchanged. A wait until a wall-clock time lasts as long
+// as it would without the shift.
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 
 namespace {
 
-// No clock that counts from a start is past this.
+// No monotonic clock exceeds this value.
 constexpr time_t kWallClock = 1'000'000'000;
 
 time_t Off() {

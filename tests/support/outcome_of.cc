@@ -10,7 +10,7 @@ using pipeline::PipelineSlot;
 
 namespace {
 
-// What its hosts in the same partition come to.
+// A project's estimates must be the sums of its hosts in the same partition.
 void CheckProjectEstimates(accounts::AccountsStage& stage) {
   std::map<std::uint32_t, accounts::ProjectEstimates> of_hosts;
   stage.host_estimates().ForEach([&](const stream::Key& key, const accounts::HostEstimates& host) {
@@ -38,10 +38,11 @@ Outcome OutcomeOf(std::span<PipelineSlot> slots, std::span<const std::string> le
                   std::span<const std::string> refused) {
   Outcome outcome;
   for (const std::string& grant : ledger) {
-    if (!AddLedgerRecord(grant, &outcome)) throw std::runtime_error("a record of the ledger is no grant");
+    if (!AddLedgerRecord(grant, &outcome)) throw std::runtime_error("a record of the ledger is not a grant");
   }
   for (const std::string& record : refused) {
-    if (!AddRefusedRecord(record, &outcome)) throw std::runtime_error("a record of `refused` is no refusal");
+    if (!AddRefusedRecord(record, &outcome))
+      throw std::runtime_error("a record of `refused` is not a refusal");
   }
   const auto add = [&outcome](OracleAccountKind kind, const stream::Key& key,
                               const credit::Account& account) {
@@ -50,7 +51,7 @@ Outcome OutcomeOf(std::span<PipelineSlot> slots, std::span<const std::string> le
     const auto [at, is_first] =
         outcome.accounts.emplace(AccountKey{key.project, kind, key.id}, AccountOutcome{});
     if (!is_first)
-      throw std::runtime_error("an account lies in two partitions: number " + std::to_string(key.id));
+      throw std::runtime_error("an account is in two partitions: number " + std::to_string(key.id));
     AccountOutcome& sum = at->second;
     sum.micro += account.total_micro;
     sum.provisional += account.provisional_micro;
@@ -70,11 +71,11 @@ Outcome OutcomeOf(std::span<PipelineSlot> slots, std::span<const std::string> le
     slot.stages.accounts->host_estimates().ForEach([&](const stream::Key& key,
                                                        const accounts::HostEstimates& host) {
       for (const credit::OwnerEstimates& owner : slot.stages.accounts->Whole(key, host).owners) {
-        if (owner.sums == credit::EstimateSums{}) continue;  // of a host that has become another one
+        if (owner.sums == credit::EstimateSums{}) continue;  // of a merged host
         const auto [at, is_first] =
             outcome.estimates.emplace(EstimateKey{key.project, owner.user.value, key.id}, EstimateOutcome{});
         if (!is_first)
-          throw std::runtime_error("estimates lie in two partitions: host " + std::to_string(key.id));
+          throw std::runtime_error("estimates are in two partitions: host " + std::to_string(key.id));
         EstimateOutcome& sum = at->second;
         sum.micro = owner.sums.micro;
         sum.run_time = owner.sums.run_time;

@@ -1,4 +1,4 @@
-// What a pipeline in memory has granted, posted and refused, for comparison with the oracle.
+// Grants, postings and refusals of a pipeline in memory, for comparison with the oracle.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace cobblestone::testing {
 
-// `ledger`, `refused`: all records of the topics. Throws std::runtime_error where an account lies in two partitions or a
-// record is none.
+// `ledger`, `refused`: all records of the topics. Throws std::runtime_error if an account is in two partitions or a
+// record cannot be decoded.
 Outcome OutcomeOf(std::span<pipeline::PipelineSlot> slots, std::span<const std::string> ledger,
                   std::span<const std::string> refused);
 

@@ -1,4 +1,4 @@
-// Seeds of the traffic that tests judge by the oracle.
+// Seeds of the traffic that tests compare with the oracle.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,14 @@
 
 namespace cobblestone::testing {
 
-// Other seeds than a test's own are looked at for differences: their traffic may have too little of something to prove much.
-inline bool OwnSeeds() { return std::getenv("COBBLESTONE_ORACLE_SEEDS") == nullptr; }
+// With seeds other than a test's own only differences are checked: their traffic may have too few of some events to
+// prove much.
+inline bool UsesOwnSeeds() { return std::getenv("COBBLESTONE_ORACLE_SEEDS") == nullptr; }
 
-// These, or as many as COBBLESTONE_ORACLE_SEEDS says, from COBBLESTONE_ORACLE_SEED on (`./dev chaos --oracle`).
+// The usual seeds, or as many as COBBLESTONE_ORACLE_SEEDS says, from COBBLESTONE_ORACLE_SEED on (`./dev chaos
+// --oracle`).
 inline std::vector<std::uint64_t> Seeds(std::vector<std::uint64_t> usual) {
-  if (OwnSeeds()) return usual;
+  if (UsesOwnSeeds()) return usual;
   const char* many = std::getenv("COBBLESTONE_ORACLE_SEEDS");
   const char* first = std::getenv("COBBLESTONE_ORACLE_SEED");
   std::vector<std::uint64_t> seeds(std::stoull(many));

@@ -1,4 +1,4 @@
-// A file system of a few megabytes in memory, where this user may mount one. Unmounted with the object.
+// A file system of a few megabytes in memory, if this user may mount one. Unmounted with the object.
 #pragma once
 
 #include <sys/mount.h>
@@ -13,7 +13,7 @@ namespace cobblestone::testing {
 
 class SmallDisk {
  public:
-  // `size` as mount(8) has it: "6m".
+  // `size` in the notation of mount(8): "6m".
   explicit SmallDisk(const std::string& size)
       : why_(::mount("none", dir_.path().c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0 ? 0 : errno) {}
   ~SmallDisk() {
@@ -25,7 +25,7 @@ class SmallDisk {
   [[nodiscard]] bool mounted() const { return why_ == 0; }
   [[nodiscard]] std::string why() const { return std::strerror(why_); }
   [[nodiscard]] const TempDir& dir() const { return dir_; }
-  // What is there stays.
+  // Existing files stay.
   [[nodiscard]] bool Grow(const std::string& size) const {
     return ::mount("none", dir_.path().c_str(), "tmpfs", MS_REMOUNT, ("size=" + size).c_str()) == 0;
   }

@@ -1,4 +1,4 @@
-// A directory that lives as long as the object.
+// A directory that is deleted with the object.
 #pragma once
 
 #include <stdlib.h>
@@ -15,12 +15,11 @@ class TempDir {
   TempDir() {
     std::string name = (std::filesystem::temp_directory_path() / "cobblestone-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr)
-      throw std::runtime_error("cannot make a temporary directory: " + name);
+      throw std::runtime_error("cannot create a temporary directory: " + name);
     path_ = name;
   }
   ~TempDir() {
-    std::error_code
-        ignored;  // a test that has failed may have left a mount; the next cleaning of /tmp gets it
+    std::error_code ignored;  // a failed test may have left a mount; a later cleaning of /tmp removes it
     std::filesystem::remove_all(path_, ignored);
   }
   TempDir(const TempDir&) = delete;

@@ -13,10 +13,10 @@
 
 namespace cobblestone::testing {
 
-// The generator numbers what is said of a result from its number times this on.
+// The generator numbers the events of a result from this multiple of the result's id on.
 inline constexpr std::uint64_t kEventsOfResult = 256;
 
-// Few results for each host and version: none has the samples for a scale, of which the oracle knows nothing.
+// Few results for each host and version, so that none has enough samples for a scale, which the oracle does not know.
 inline traffic::GenerateOptions Trickling(std::uint64_t seed) {
   traffic::GenerateOptions options = Eventful(seed);
   options.dispatches = true;
@@ -32,9 +32,9 @@ inline traffic::GenerateOptions Trickling(std::uint64_t seed) {
   return options;
 }
 
-// Where the order cannot matter: messages come in any order among each other and to dispatches, no host or user moves (who has
-// the host then is paid), and a sequence number is said once (of two increments with one number the first counts). Each part
-// in the order of the events.
+// Traffic whose order must not matter: messages arrive in any order relative to each other and to dispatches. No host
+// or user moves, because the current owner is paid. Each sequence number is sent once, because the first of two
+// increments with one number counts. Each part is in the order of the events.
 struct TrickleTraffic {
   Events members;
   Events running;  // dispatches and messages
@@ -48,13 +48,13 @@ inline TrickleTraffic UnorderedTrickles(traffic::GenerateOptions options) {
   options.owner_changes = 0;
   options.tick_period = 0;
   TrickleTraffic traffic;
-  std::set<std::pair<std::uint64_t, std::uint64_t>> said;  // result, sequence
+  std::set<std::pair<std::uint64_t, std::uint64_t>> sequences;  // result, sequence
   for (const std::string& envelope : Generate(options)) {
     const auto event = wire::ParseEvent(envelope);
     EXPECT_TRUE(event.ok());
     const auto* trickle = std::get_if<wire::Trickle>(&event->body);
     if (trickle != nullptr && trickle->sequence &&
-        !said.emplace(event->head.id / kEventsOfResult, *trickle->sequence).second)
+        !sequences.emplace(event->head.id / kEventsOfResult, *trickle->sequence).second)
       continue;
     const bool result = std::holds_alternative<wire::Completion>(event->body) ||
                         std::holds_alternative<credit::ValidationFacts>(event->body);
@@ -64,8 +64,8 @@ inline TrickleTraffic UnorderedTrickles(traffic::GenerateOptions options) {
   return traffic;
 }
 
-// Of a message behind the end of the work it matters whether the end is known.
-inline void LeaveOutWhatIsSentBehindTheEnd(TrickleTraffic& traffic) {
+// Drops messages dated after the end of their job, whose effect depends on whether the end is already known.
+inline void DropMessagesAfterTheEnd(TrickleTraffic& traffic) {
   std::map<std::uint64_t, double> back;
   for (const std::string& envelope : traffic.results) {
     const auto event = wire::ParseEvent(envelope);

@@ -1,13 +1,13 @@
-// Linked into every program of the preset tsan: what ThreadSanitizer must know of the distribution's libraries, which are not
-// built with it.
+// Linked into every program of the preset tsan. It tells ThreadSanitizer about the distribution's libraries, which
+// are not instrumented.
 //
-// RocksDB: how its threads hand memory to each other is not seen and taken for races; these are left out, and so is what the C
-// library does when RocksDB calls it by way of libstdc++. A race in our own code shows all the same: no frame of it is
-// RocksDB's.
+// RocksDB: ThreadSanitizer does not see how its threads synchronise and reports races. These reports are suppressed,
+// and so are those of the C library when RocksDB calls it through libstdc++. A race in our own code is still
+// reported, because none of its frames is RocksDB's.
 //
-// librdkafka: it makes its threads and locks by <threads.h>, of which ThreadSanitizer knows nothing (a thread that it has not
-// seen begin ends the process). The C library has them as pthread's under other names, with the same shapes; here they go there
-// by the way that is seen.
+// librdkafka: it creates threads and locks through <threads.h>, which ThreadSanitizer does not intercept (a thread
+// whose start it has not seen ends the process). In the C library these functions are pthread functions under other
+// names, with the same types. Here they are forwarded to the intercepted pthread functions.
 #if defined(__SANITIZE_THREAD__)
 #include <pthread.h>
 #include <threads.h>

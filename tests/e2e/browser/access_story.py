@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Every view, on a wide screen and on a phone, light and dark: axe finds nothing, nothing is wider than the screen, the browser has
-nothing to complain of (a policy that was broken, a script that failed), and the keyboard reaches what matters."""
+"""Every view, on a wide screen and on a phone, light and dark: axe finds nothing, nothing is wider than the screen, the browser
+reports no error (a violated policy, a failed script), and the keyboard reaches the important elements."""
 
 import page as p
 
@@ -8,12 +8,12 @@ AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practi
 
 
 def granted_results(gateway, project):
-    """One that was granted by itself, and one beside other replicas, whose page has more to look at."""
+    """A single result, and one with other replicas, whose page has more elements."""
     found = {}
     for user in gateway.data(f"projects/{project}/top/users?limit=50")["rows"]:
         for grant in gateway.data(f"projects/{project}/users/{user['id']}/grants?limit=10"):
-            for told in gateway.data(f"projects/{project}/results/{grant['result']}")["grants"]:
-                found.setdefault(bool(told["other_claims"]), grant["result"])
+            for one_grant in gateway.data(f"projects/{project}/results/{grant['result']}")["grants"]:
+                found.setdefault(bool(one_grant["other_claims"]), grant["result"])
             if len(found) == 2:
                 return found.values()
     raise p.Failed(f"no results of both kinds: {found}")
@@ -52,7 +52,7 @@ def violations(page, axe):
 
 
 def open_all(page):
-    """What is folded away is looked at, too."""
+    """Also opens folded elements."""
     page.driver.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true })")
 
 
@@ -86,20 +86,20 @@ def story():
                         "&& e.getBoundingClientRect().height < 24).map(e => e.outerHTML.slice(0, 80))"
                     )
                     problems += [f"{where}: too small to hit: {one}" for one in small]
-                    # What is not there, or not for everybody, is what such a view is about.
-                    said = [one for one in page.complaints() if "404" not in one and "401" not in one]
-                    problems += [f"{where}: the browser says {one}" for one in said]
+                    # Such views show missing or protected data, so these statuses are expected.
+                    complaints = [one for one in page.complaints() if "404" not in one and "401" not in one]
+                    problems += [f"{where}: the browser reports {one}" for one in complaints]
 
-        # The switch stands above the system's word, and stays.
+        # The switch overrides the system's setting and is remembered.
         page.resize(p.WIDE)
         page.colours(False)
         page.open("#/refused")
         page.click("button.theme")
         p.check_equal(page.driver.execute_script("return document.documentElement.dataset.theme"), "dark", "the colours after the switch")
         page.open("#/refused")
-        p.check_equal(page.driver.execute_script("return document.documentElement.dataset.theme"), "dark", "the colours after a new start")
+        p.check_equal(page.driver.execute_script("return document.documentElement.dataset.theme"), "dark", "the colours after a reload")
 
-        # By the keyboard alone: past the head, straight to the content.
+        # By keyboard only: skips the header and reaches the content.
         page.driver.execute_script("document.body.focus()")
         page.one("body").send_keys("\ue004")
         p.check_equal(page.driver.execute_script("return document.activeElement.className"), "skip", "what the first tab reaches")

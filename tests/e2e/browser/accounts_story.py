@@ -31,7 +31,7 @@ def check_account(page, gateway, project, kind, number):
 
 
 def found_alike(page, gateway, project, part):
-    """What both find, in the same order; [] where names were gathered anew between both."""
+    """Accounts that page and gateway find, in the same order; [] if the list of names was rebuilt in between."""
     found = gateway.data(f"projects/{project}/search?" + urllib.parse.urlencode({"q": part, "limit": 50}))
     page.open(f"#/p/{project}/search?" + urllib.parse.urlencode({"q": part}))
     shown = page.driver.execute_script("return [...document.querySelectorAll('main th a')].map(a => a.getAttribute('href'))")
@@ -48,7 +48,7 @@ def story():
         user = gateway.data(f"projects/{project}/top/users?limit=5")["rows"][-1]
         number = user["id"]
 
-        # By number, from the field that every view has.
+        # By number, from the search field of every view.
         page.open(f"#/p/{project}/leaders/users")
         field = page.one("#search")
         field.send_keys(str(number))
@@ -70,7 +70,7 @@ def story():
             team = check_account(page, gateway, project, "team", teams[0]["id"])
             p.check(team["top_members"][0].get("hidden") or page.all(f"main a[href='#/p/{project}/user/{team['top_members'][0]['id']}']"), "its first member")
 
-        # By a part of a name, where anybody has one, with other capitals.
+        # By a part of a name in the other case, if any account has a name.
         named = next(
             ((one, row) for one in gateway.projects() for row in gateway.data(f"projects/{one}/top/users?limit=20")["rows"] if row.get("name")),
             None,
@@ -81,14 +81,14 @@ def story():
             shown = p.wait_for(lambda: found_alike(page, gateway, project, part), f"the page and the gateway finding the same for {part}")
             p.check(f"#/p/{project}/user/{row['id']}" in shown or len(shown) == 50, f"{row['name']} is found")
 
-        # Nothing found, nothing there: said in words, with a way on.
+        # Nothing found, or an unknown account: a message with a link to continue.
         page.open(f"#/p/{project}/search?q=nobody-is-called-this")
         p.check("No user, host or team" in page.text(".empty"), f"that nothing was found: {page.text('main')}")
         page.open(f"#/p/{project}/user/999999999")
         p.check_equal(page.one(".trouble").get_attribute("data-trouble"), "404", "an account that is not there")
-        p.check(page.all(".trouble a[href*='/search']"), "a way on from an account that is not there")
+        p.check(page.all(".trouble a[href*='/search']"), "a link to continue from an unknown account")
         page.open("#/p/1/no-such-view")
-        p.check("Nothing here" in page.text("h1"), "an address that leads nowhere")
+        p.check("Nothing here" in page.text("h1"), "an unknown address")
 
 
 p.run(story)

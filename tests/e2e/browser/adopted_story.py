@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Adopted: accounts that were brought along from another system. What a user or a host had from before is one row of its own list, with
-no result to explain; its recent average has a curve from then on; what is not shown to everybody is said in words, with the way to
-a token. Of the gateway's project --user has --result on --host since, and --shy does not show hosts."""
+"""Adopted: accounts that were adopted from another system. The opening balance of a user or host is one row of its list, without a
+result to explain; its recent average has a curve from then on; protected data is explained in words, with a link to the
+token dialog. In the gateway's project --user has --result on --host since the adoption, and --shy hides its hosts."""
 
 import datetime
 
@@ -26,7 +26,7 @@ def curve_says(page):
 
 
 def check_own_list(page, gateway, project, kind, number):
-    """The rows are all that the account has, and only what came since leads to a result."""
+    """The rows sum to the account's total, and only grants since the adoption link to a result."""
     account = gateway.data(f"projects/{project}/{kind}s/{number}")
     grants = gateway.data(f"projects/{project}/{kind}s/{number}/grants")
     opening = grants[-1]
@@ -37,8 +37,8 @@ def check_own_list(page, gateway, project, kind, number):
         "return [...document.querySelector('main .card time').closest('tbody').rows].map(r => [r.cells[0].textContent, r.cells[1].textContent, "
         "[...r.querySelectorAll('a[href*=\"/result/\"]')].length])"
     )
-    told = [[str(row.get("result", "Brought along from before")), row["credit"], 2 if "result" in row else 0] for row in grants]
-    p.check_equal([[name, p.digits(credit), links] for name, credit, links in rows], told, f"the list of {kind} {number}")
+    expected = [[str(row.get("result", "Brought along from before")), row["credit"], 2 if "result" in row else 0] for row in grants]
+    p.check_equal([[name, p.digits(credit), links] for name, credit, links in rows], expected, f"the list of {kind} {number}")
     for nothing in ("undefined", "App 0", "Host 0"):
         p.check(nothing not in page.text("main"), f"{nothing!r} at {kind} {number}: {page.text('main')}")
     begun = datetime.datetime.fromtimestamp(opening["time"], datetime.timezone.utc)
@@ -53,18 +53,18 @@ def story():
         check_own_list(page, gateway, project, "user", options.user)
         check_own_list(page, gateway, project, "host", options.host)
 
-        # Versions are called as where they are compared.
+        # Versions have the same names as in the comparison.
         page.open(f"#/p/{project}/scales")
         version = page.driver.execute_script("return document.querySelector('[data-app] tbody th').firstChild.textContent")
         for address in (f"host/{options.host}", f"result/{options.result}"):
             page.open(f"#/p/{project}/{address}")
             p.check(f"version {version}, id " in page.text("main"), f"{version} at {address}: {page.text('main')}")
 
-        # One whose list is not for everybody: nothing came since, and the average goes down from what it was.
+        # A user with a protected list and no later grants: the average decreases from its opening.
         page.open(f"#/p/{project}/user/{options.shy}")
-        p.check("From " in curve_says(page), f"the curve of one without grants: {curve_says(page)}")
+        p.check("From " in curve_says(page), f"the curve of a user without grants: {curve_says(page)}")
         p.check("not shown to everybody" in page.text("main"), f"that the list is not shown: {page.text('main')}")
-        p.check("Authorization" not in page.text("main"), f"it is said in words: {page.text('main')}")
+        p.check("Authorization" not in page.text("main"), f"the message is in words: {page.text('main')}")
         page.click(".empty button")
         page.one("dialog input").send_keys(options.token)
         page.click("dialog button.strong")

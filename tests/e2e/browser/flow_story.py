@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Flow: while results come in, the numbers move, grants pass by, and each leads to its explanation. A connection that is lost is
-said, and comes back by itself. The gateway's pipeline must be under traffic."""
+"""Flow: while results are ingested, the numbers change, grants appear, and each links to its explanation. The page reports a lost
+connection and reconnects by itself. The gateway's pipeline must be under traffic."""
 
 import datetime
 import json
@@ -13,7 +13,7 @@ def number(text):
 
 
 def next_flow(options):
-    """One of the figures that the page gets each second."""
+    """One of the `flow` events that the page receives each second."""
     gateway = p.Gateway(options.base, options.token)
     with gateway.ask("live") as stream:
         wanted = False
@@ -25,7 +25,7 @@ def next_flow(options):
 
 
 def moment_of(page, gateway):
-    """Of the first grant in the ticker, as the gateway has it."""
+    """The time of the first grant in the ticker, from the gateway."""
     _, project, _, result = page.one("[data-ticker] li a[href*='/result/']").get_attribute("href").split("#/")[1].split("/")
     granted = gateway.data(f"projects/{project}/results/{result}")["grants"][0]["granted_at"]
     at = datetime.datetime.fromtimestamp(granted, datetime.timezone.utc)
@@ -39,7 +39,7 @@ def story():
     projects = gateway.projects()
     with p.browser(options.base) as page:
         page.open("#/flow")
-        p.wait_for(lambda: page.text(".pill") == "Live", "the word Live", lambda: page.text(".pill"))
+        p.wait_for(lambda: page.text(".pill") == "Live", "the label Live", lambda: page.text(".pill"))
         p.wait_for(lambda: number(page.text("[data-value=results_per_s]")) > 0, "a rate of results above zero")
         p.wait_for(lambda: number(page.text("[data-value=credit_per_s]")) > 0, "a rate of credit above zero")
         seen = set()
@@ -53,13 +53,13 @@ def story():
         p.wait_for(lambda: len(page.all("canvas")) == 2, "two charts")
         page.one("figure.chart[aria-labelledby]")
 
-        # The figures are of all projects.
+        # The figures cover all projects.
         if len(projects) > 1:
             shown = page.driver.execute_script("return document.querySelector('#project').selectedOptions[0].textContent")
-            p.check_equal(shown, "All projects", "whose figures they are")
-            p.check(not page.all(".as-of"), "each has a time of its own")
+            p.check_equal(shown, "All projects", "the project of the figures")
+            p.check(not page.all(".as-of"), "no common time, because each project has its own")
 
-        # Grants pass by; the pause holds them.
+        # Grants appear; the pause stops them.
         p.wait_for(lambda: len(page.texts("[data-ticker] li")) >= 3, "three grants in the ticker")
         first = page.text("[data-ticker] li")
         p.wait_for(lambda: page.text("[data-ticker] li") != first, "a new grant in the ticker")
@@ -75,19 +75,19 @@ def story():
         page.click("details.numbers summary")
         p.wait_for(lambda: len(page.texts("details.numbers tbody tr")) >= 1, "the table behind the chart")
 
-        # Why, from here.
+        # From a grant to its explanation.
         credit = p.digits(page.text("[data-ticker] .ticker-credit"))
         page.click("[data-ticker] li a[href*='/result/']")
         p.wait_for(lambda: page.all(".hero-credit"), "the explanation of a grant from the ticker", lambda: page.text("main"))
         shown = [element.get_attribute("data-credit") for element in page.all(".hero-credit")]
         p.check(credit in shown, f"the ticker had {credit}, the explanation {shown}")
 
-        # A connection that is lost, and comes back.
+        # A lost connection is restored.
         page.open("#/flow")
-        p.wait_for(lambda: page.text(".pill") == "Live", "the word Live")
+        p.wait_for(lambda: page.text(".pill") == "Live", "the label Live")
         page.offline(True)
         p.wait_for(lambda: page.text(".pill") == "Connection lost", "that the connection is lost", lambda: page.text(".pill"))
-        p.check("Trying again" in page.text(".banner"), f"what is done about it: {page.text('.banner')}")
+        p.check("Trying again" in page.text(".banner"), f"the retry is announced: {page.text('.banner')}")
         page.offline(False)
         p.wait_for(lambda: page.text(".pill") == "Live", "that it is live again, by itself", lambda: page.text(".pill"))
         lost = page.text("[data-value=results_per_s]")

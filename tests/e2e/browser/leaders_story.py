@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Leaders: users, hosts and teams, by total and by recent average, page after page, in the gateway's order and with its totals: each
-list is of one moment, whatever is granted meanwhile."""
+"""Leaders: users, hosts and teams, by total and by recent average, page after page, in the gateway's order and with its totals. Each
+list shows one moment, whatever is granted meanwhile."""
 
 import page as p
 
@@ -22,8 +22,8 @@ def check_board(page, gateway, project, board, kind, by):
     ranking = page.one(".pages").get_attribute("data-ranking")
     top = gateway.data(f"projects/{project}/top/{board}?by={by}&limit=50&ranking={ranking}")
     p.check_equal(ranking, str(top["ranking"]), "the list that the page shows is kept")
-    told = [[row["rank"], f"#/p/{project}/{kind}/{row['id']}", row["total"]] for row in top["rows"]]
-    p.check_equal([[int(p.digits(rank)), address, p.digits(total)] for rank, address, total in rows], told, f"{board} by {by}")
+    expected = [[row["rank"], f"#/p/{project}/{kind}/{row['id']}", row["total"]] for row in top["rows"]]
+    p.check_equal([[int(p.digits(rank)), address, p.digits(total)] for rank, address, total in rows], expected, f"{board} by {by}")
     key = "rac_now" if by == "rac" else "total"
     order = [float(row[key]) for row in top["rows"]]
     p.check_equal(order, sorted(order, reverse=True), f"the order of {board} by {by}")
@@ -49,12 +49,12 @@ def story():
         p.check(page.text("[data-range]").startswith("51 to "), f"the second page: {page.text('[data-range]')}")
         second = shown_rows(page)
         p.check_equal(int(p.digits(second[0][0])), 51, "its first rank")
-        p.check(not {row[1] for row in first} & {row[1] for row in second}, "somebody stands on both pages")
-        p.check(float(p.digits(second[0][2])) <= float(p.digits(first[-1][2])), "the second page goes on below the first")
+        p.check(not {row[1] for row in first} & {row[1] for row in second}, "no account is on both pages")
+        p.check(float(p.digits(second[0][2])) <= float(p.digits(first[-1][2])), "the second page continues below the first")
         page.click(".pages a:first-child")
         page.wait_shown(f"#/p/{most}/leaders/users")
         page.open(f"#/p/{most}/leaders/users?offset=10000000")
-        p.check("no such page" in page.text(".empty"), "a page behind the last")
+        p.check("no such page" in page.text(".empty"), "a page after the last")
 
 
 p.run(story)

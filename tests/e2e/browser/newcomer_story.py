@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Newcomer: somebody's job has just been granted. They search their name, find their account and in it the job, and read why it got
-its credit: the same number all the way, and their own name where it was posted. The gateway's pipeline must be under traffic."""
+"""Newcomer: a user's job has just been granted. The user searches the name, finds the account and in it the job, and reads why it got
+its credit: the same number everywhere, and the user's name at the posting. The gateway's pipeline must be under traffic."""
 
 import json
 import time
@@ -12,15 +12,15 @@ LONGEST_GATHERING = 90  # s
 
 
 def just_granted(options):
-    """A grant that the stream tells of, of somebody who is named and whom a search finds: names are gathered now and then. Whoever is
-    new is passed over, not waited for: until they are found, others of their jobs would have been granted."""
+    """A grant from the stream of a user with a name that a search finds. The list of names is rebuilt from time to time, so new
+    users are skipped: until a search finds them, more of their jobs would have been granted."""
     gateway = p.Gateway(options.base, options.token)
     end = time.monotonic() + LONGEST_GATHERING
     with gateway.ask("live") as stream:
         wanted = False
         for line in stream:
             if time.monotonic() > end:
-                raise p.Failed("of those who were granted something a search finds nobody")
+                raise p.Failed("a search finds none of the users with a new grant")
             if wanted and line.startswith(b"data:"):
                 grant = json.loads(line[5:])
                 if grant.get("user_name") and is_found(gateway, grant):
@@ -53,10 +53,10 @@ def story():
         page.click(why)
         page.wait_shown(f"#/p/{project}/result/{result}")
         p.check_equal(page.one(".hero-credit").get_attribute("data-credit"), grant["credit"], "its credit")
-        p.check(page.text(".headline") != "", "what it got its credit for, in a sentence")
+        p.check(page.text(".headline") != "", "the reason of the credit, in a sentence")
         steps = page.driver.execute_script("return [...document.querySelectorAll('[data-step]')].map(e => e.dataset.step)")
         p.check(steps[0] == "work" and steps[-1] == "postings" and len(steps) >= 3, f"from the work to the account: {steps}")
-        p.check(grant["user_name"] in page.text("[data-step=postings]"), f"to whom it went: {page.text('[data-step=postings]')}")
+        p.check(grant["user_name"] in page.text("[data-step=postings]"), f"the account of the posting: {page.text('[data-step=postings]')}")
         p.check(page.driver.execute_script("return document.documentElement.scrollWidth <= window.innerWidth"), "it fits a phone")
 
 

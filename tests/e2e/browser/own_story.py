@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Own: accounts are their users' alone, and there are no leader boards. A stranger sees the flow and the scales, nobody's numbers and no
-way to them; a volunteer with a token sees their account, its jobs and why, and nobody else's; the project's token sees all but
+"""Own: accounts are visible only to their users, and there are no leader boards. A stranger sees the flow and the scales, but no account
+and no link to one; a volunteer with a token sees one account, its jobs and their explanations; the project's token sees everything but
 lists. The gateway is one with `accounts_visible: own` and `leaders: false`."""
 
 import page as p
@@ -36,7 +36,7 @@ def story():
     mine = gateway.data(f"projects/{project}/users/{user}")
     p.check(mine["grants"] > 0, "this story needs a volunteer with credit")
     my_result = gateway.data(f"projects/{project}/users/{user}/grants?limit=1")[0]["result"]
-    # Searches are not lists of the first: so anybody with credit who comes first by number.
+    # Search results are ordered by number, not by credit: takes the first user with credit.
     found = gateway.data(f"projects/{project}/search?kind=user&limit=100&q=user")
     other = next(row["id"] for row in found if str(row["id"]) != user and row["grants"] > 0)
     their_result = gateway.data(f"projects/{project}/users/{other}/grants?limit=1")[0]["result"]
@@ -44,8 +44,8 @@ def story():
 
     with p.browser(options.base) as page:
         page.open("#/flow")
-        p.check_equal(places(page), ["Flow", "Scales"], "where a stranger may go")
-        p.check(not page.all("#search"), "there is nothing that a stranger could search")
+        p.check_equal(places(page), ["Flow", "Scales"], "the views for a stranger")
+        p.check(not page.all("#search"), "no search field for a stranger")
         for address in closed:
             page.open(f"#/p/{project}/{address}")
             p.check(trouble(page) in ("401", "403"), f"{address} of a stranger: {page.text('main')}")
@@ -55,9 +55,9 @@ def story():
         enter(page, options.volunteer)
         p.wait_for(lambda: page.all("[data-key=total]"), "my account", lambda: page.text("main"))
         p.check_equal(p.digits(page.text("[data-key=total] .value")), mine["total"], "my total")
-        p.check_equal(places(page), ["Flow", "My account", "Scales"], "where a volunteer may go")
+        p.check_equal(places(page), ["Flow", "My account", "Scales"], "the views for a volunteer")
         page.click(f"main a[href='#/p/{project}/result/{my_result}']")
-        p.wait_for(lambda: page.all(".hero-credit"), "why my job got its credit", lambda: page.text("main"))
+        p.wait_for(lambda: page.all(".hero-credit"), "the explanation of my job's credit", lambda: page.text("main"))
         page.click(".nav a:nth-child(2)")
         page.wait_shown(f"#/p/{project}/user/{user}")
         for address in closed[1:]:
@@ -66,11 +66,11 @@ def story():
 
         page.open(f"#/p/{project}/user/{other}")
         enter(page, options.token)
-        p.wait_for(lambda: page.all("[data-key=total]"), "everybody's account, for the project", lambda: page.text("main"))
-        p.check_equal(places(page), ["Flow", "Accounts", "Scales", "Refused"], "where the project may go")
+        p.wait_for(lambda: page.all("[data-key=total]"), "any account, for the project", lambda: page.text("main"))
+        p.check_equal(places(page), ["Flow", "Accounts", "Scales", "Refused"], "the views for the project")
         page.open(f"#/p/{project}/leaders/users")
-        p.check_equal(trouble(page), "403", "a list of the first, which nobody has here")
-        p.check("turned off" in page.text(".trouble"), f"why there is none: {page.text('.trouble')}")
+        p.check_equal(trouble(page), "403", "a leader board, which is turned off for every role")
+        p.check("turned off" in page.text(".trouble"), f"the reason why there is no list: {page.text('.trouble')}")
 
 
 p.run(story)

@@ -1,7 +1,7 @@
-"""What every story in the browser needs: the page, the gateway's own answers beside it, and checks that say what is wrong.
+"""Shared by all browser stories: the page, the gateway's own answers for comparison, and checks with readable messages.
 
-A story is a program: it is given the address of a running gateway, checks by content, and ends with 0 where all was right.
-Nothing is waited for by the clock alone: wait_for asks again until it is so, or says what did not come.
+A story is a program: it gets the address of a running gateway, checks the content of the page, and exits with 0 if all checks hold.
+No check relies on the clock alone: wait_for repeats its condition until it holds, or reports what is missing.
 """
 
 import argparse
@@ -37,7 +37,7 @@ class Failed(Exception):
 
 
 class Gateway:
-    """The same questions as the page's, asked beside it."""
+    """Sends the same requests as the page, for comparison."""
 
     def __init__(self, base, token=""):
         self.base = base.rstrip("/") + "/"
@@ -61,7 +61,7 @@ class Gateway:
 
 
 class Page:
-    """The page in a browser of its own, of a width, in light or dark."""
+    """The page in a separate browser with a given width, light or dark."""
 
     def __init__(self, base, width=WIDE, dark=False):
         self.base = base.rstrip("/") + "/"
@@ -100,7 +100,7 @@ class Page:
         )
 
     def open(self, address):
-        """Loads the page anew at '#/...' and waits until the view is there."""
+        """Reloads the page at '#/...' and waits until the view is shown."""
         self.driver.get("about:blank")
         self.driver.get(self.base + address)
         self.wait_shown(address)
@@ -119,7 +119,7 @@ class Page:
         return found[0]
 
     def text(self, selector):
-        """All text of the first such element, shown or not; '' where there is none."""
+        """All text of the first matching element, visible or not; '' if there is none."""
         script = "const e = document.querySelector(arguments[0]); return e ? e.textContent : ''"
         return " ".join(self.driver.execute_script(script, selector).split())
 
@@ -140,7 +140,7 @@ class Page:
         wait_for(try_click, f"{selector} to click")
 
     def complaints(self):
-        """Errors and warnings of the browser's console: a policy that was broken, a script that failed."""
+        """Errors and warnings of the browser's console: a violated policy, a failed script."""
         return [one["message"] for one in self.driver.get_log("browser") if one["level"] in ("SEVERE", "WARNING")]
 
 
@@ -161,11 +161,11 @@ def check(holds, words):
 
 
 def check_equal(seen, expected, words):
-    check(seen == expected, f"{words}: the page says {seen!r}, the gateway {expected!r}")
+    check(seen == expected, f"{words}: the page shows {seen!r}, the gateway answers {expected!r}")
 
 
 def digits(text):
-    """Credit as the gateway writes it, of credit as the page shows it."""
+    """Converts credit from the page's notation to the gateway's."""
     return re.sub(r"[^0-9.\-]", "", text.replace("−", "-"))
 
 
@@ -191,7 +191,7 @@ def browser(base, **how):
 
 
 def run(story):
-    """Runs the function, and says in one line how it ended."""
+    """Runs the function and prints its outcome in one line."""
     name = os.path.basename(sys.argv[0])
     try:
         story()

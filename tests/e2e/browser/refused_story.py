@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Refused: the refusals that the gateway has, newest first, by reason, each in full. Resubmitting asks first, and without the role
-it says what is needed. With --operate TOKEN a refusal is resubmitted to the pipeline."""
+"""Refused: the gateway's refusals, newest first, by reason, each in full. Resubmitting asks for confirmation, and without the role
+names the required token. With --operate TOKEN a refusal is resubmitted to the pipeline."""
 
 import page as p
 
@@ -13,13 +13,13 @@ def story():
     with p.browser(options.base) as page:
         page.open("#/refused")
         listed = gateway.data("refused?limit=50")
-        p.check(listed["all"] > 0, "the gateway has refusals to show: this story needs some")
+        p.check(listed["all"] > 0, "this story needs a gateway with refusals")
         numbers = [int(p.digits(text)) for text in page.texts("main tbody td:first-child a")]
         p.check(numbers == sorted(numbers, reverse=True) and numbers, f"newest first: {numbers[:5]}")
         expected = {one["number"]: one for one in listed["refused"]}
-        p.check(len(set(numbers) & set(expected)) >= min(len(expected), 40), "those of the gateway")
+        p.check(len(set(numbers) & set(expected)) >= min(len(expected), 40), "the same refusals as the gateway's")
 
-        # One reason alone, kept in the address.
+        # A single reason, kept in the address.
         reason = page.driver.execute_script("return document.querySelector('#reason').options[1].value")
         page.driver.execute_script(
             "const s = document.querySelector('#reason'); s.value = arguments[0]; s.dispatchEvent(new Event('change'))", reason
@@ -28,14 +28,14 @@ def story():
         names = set(page.driver.execute_script("return [...document.querySelectorAll('main tbody th')].map(t => t.firstChild.textContent)"))
         p.check_equal(len(names), 1, f"names of the reason {reason}: {names}")
 
-        # One in full: an event, where there is one.
+        # One refusal in full: an event, if there is one.
         event = next((one for one in listed["refused"] if one.get("event")), listed["refused"][0])
         page.open(f"#/refused/{event['number']}")
-        p.check(event["reason"] in page.text("main"), "the reason's own word")
+        p.check(event["reason"] in page.text("main"), "the name of the reason")
         p.check(page.text("pre") != "", "the original")
-        p.check(event.get("redacted", False) or event["topic"] in page.text("main"), "where it came from")
+        p.check(event.get("redacted", False) or event["topic"] in page.text("main"), "its topic")
 
-        # Asks first; nothing is sent before.
+        # Asks for confirmation; nothing is sent before.
         page.click("main button:not(.quiet)")
         p.check("Resubmit it" in page.text("dialog h2"), "the question")
         page.click("dialog button.quiet")
@@ -54,11 +54,11 @@ def story():
             page.one("dialog input").send_keys(options.operate)
             page.click("dialog button.strong")
             p.wait_for(lambda: "resubmitted" in page.text("main [role=status]"), "that it was resubmitted", lambda: page.text("main [role=status]"))
-            # What was wrong with it still is.
+            # It is still wrong, so it is refused again.
             p.wait_for(lambda: gateway.data("refused?limit=1")["all"] > before, "that it is refused again")
 
         page.open("#/refused/999999999")
-        p.check_equal(page.one(".trouble").get_attribute("data-trouble"), "404", "a refusal that is not there")
+        p.check_equal(page.one(".trouble").get_attribute("data-trouble"), "404", "an unknown refusal")
 
 
 p.run(story)

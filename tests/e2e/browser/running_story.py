@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Running: a volunteer sees a job that has run for months paid message by message: the account's provisional part, the job's mark as a
-curve and in numbers, and what became of it once the job was decided. The gateway's project is that of examples/climate, of which
---settled was granted and --kept was not valid."""
+"""Running: a volunteer sees the payments for each message of a job that runs for months: the account's provisional part, the job's
+high-water mark as a curve and in numbers, and its settlement once the job is decided. The gateway's project is that of
+examples/climate, in which --settled was granted and --kept was invalid."""
 
 import page as p
 
@@ -17,13 +17,13 @@ def paid(partials):
 
 
 def marks(page):
-    """How the account's list calls what is no grant of a result."""
+    """The label of a row in the account's list that is not a grant of a result."""
     return set(page.texts("main tbody th .mark"))
 
 
-def check_messages(page, told):
-    """Each message that moved the mark, in numbers and as a curve; and each that did not, with why."""
-    partials, unpaid = told["partials"], told.get("unpaid", [])
+def check_messages(page, result):
+    """Each message that moved the mark, in numbers and as a curve; and each that did not, with the reason."""
+    partials, unpaid = result["partials"], result.get("unpaid", [])
     card = page.text("main")
     p.check(f"{len(partials)} messages of the running job moved its mark" in card, f"how many messages were paid: {card[:300]}")
     p.wait_for(lambda: page.all("figure.chart canvas"), "the curve of what was paid")
@@ -46,43 +46,43 @@ def story():
         row["id"] for row in gateway.data(f"projects/{project}/top/users?limit=50")["rows"] if str(row["id"]) not in (options.settled, options.kept)
     )
     with p.browser(options.base, width=p.PHONE) as page:
-        # Of the climate's project job N runs on host N of user N.
+        # In the climate project job N runs on host N of user N.
         account = gateway.data(f"projects/{project}/users/{running}")
         page.open(f"#/p/{project}/user/{running}")
-        p.check(float(account["provisional"]) > 0, "this story needs a job that runs")
+        p.check(float(account["provisional"]) > 0, "this story needs a running job")
         p.check_equal(p.digits(page.text("[data-key=provisional] .value")), account["provisional"], "what is provisional")
         p.check_equal(p.digits(page.text("[data-key=total] .value")), account["total"], "the total, with it")
         p.check_equal(marks(page), {"trickle"}, "what its list calls what was paid")
 
-        told = gateway.data(f"projects/{project}/results/{running}")
+        result = gateway.data(f"projects/{project}/results/{running}")
         page.open(f"#/p/{project}/result/{running}")
-        check_messages(page, told)
-        p.check_equal(paid(told["partials"]), round(float(account["total"]) * 1e6), "the sum of the messages, as the account has it")
-        p.check("Its final grant is still to come" in page.text("main"), "that it is not over")
+        check_messages(page, result)
+        p.check_equal(paid(result["partials"]), round(float(account["total"]) * 1e6), "the sum of the messages equals the account's")
+        p.check("Its final grant is still to come" in page.text("main"), "that the job is not finished")
         p.check(" Cobblestones so far" in page.text("main"), "that more may come")
         p.check(page.driver.execute_script("return document.documentElement.scrollWidth <= window.innerWidth"), "it fits a phone")
 
-        told = gateway.data(f"projects/{project}/results/{options.settled}")
+        result = gateway.data(f"projects/{project}/results/{options.settled}")
         page.open(f"#/p/{project}/result/{options.settled}")
-        check_messages(page, told)
-        p.check_equal(p.digits(page.one(".hero-credit").get_attribute("data-credit")), told["grants"][0]["credit"], "the final grant")
-        p.check(" Cobblestones so far" not in page.text("main"), "nothing more comes")
+        check_messages(page, result)
+        p.check_equal(p.digits(page.one(".hero-credit").get_attribute("data-credit")), result["grants"][0]["credit"], "the final grant")
+        p.check(" Cobblestones so far" not in page.text("main"), "no more payments are announced")
         terms = [p.digits(text) for text in page.texts("[data-step=credit] .term b")]
-        p.check_equal(terms[1:], [told["paid_by_trickles"], told["grants"][0]["credit"]], "what had been paid is taken off")
+        p.check_equal(terms[1:], [result["paid_by_trickles"], result["grants"][0]["credit"]], "the payments are subtracted")
         account = gateway.data(f"projects/{project}/users/{options.settled}")
-        p.check_equal(account["provisional"], "0.000000", "what is still provisional of the user whose job is granted")
+        p.check_equal(account["provisional"], "0.000000", "no provisional credit of a user whose job is granted")
         page.open(f"#/p/{project}/user/{options.settled}")
-        p.check(not page.all("[data-key=provisional]"), "nothing is said of what is provisional where nothing is")
+        p.check(not page.all("[data-key=provisional]"), "no provisional row without provisional credit")
 
-        told = gateway.data(f"projects/{project}/results/{options.kept}")
+        result = gateway.data(f"projects/{project}/results/{options.kept}")
         page.open(f"#/p/{project}/result/{options.kept}")
-        check_messages(page, told)
+        check_messages(page, result)
         p.check("Its credit consists of the payments while it ran" in page.text("main"), "that no grant follows")
-        p.check(" Cobblestones so far" not in page.text("main"), "nor anything else")
-        reason = told["reversals"][0]["reason"]
+        p.check(" Cobblestones so far" not in page.text("main"), "no more payments are announced")
+        reason = result["reversals"][0]["reason"]
         p.check(reason in page.text("main"), f"why there is no grant: {reason}")
         page.open(f"#/p/{project}/user/{options.kept}")
-        p.check_equal(marks(page), {"trickle", "made final"}, "what its list calls what stays")
+        p.check_equal(marks(page), {"trickle", "made final"}, "the labels of the remaining rows")
 
 
 p.run(story)

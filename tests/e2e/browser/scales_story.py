@@ -8,19 +8,19 @@ import page as p
 
 
 def close(text, value):
-    """To the four digits that are shown."""
+    """Whether the values agree in the four digits that are shown."""
     if not value:
         return text == "–"
     return abs(float(p.digits(text)) / value - 1) < 1e-3
 
 
 def since(history, known):
-    """The history from the first epoch of which `known` holds."""
+    """The history from the first epoch for which `known` holds."""
     return history[next((i for i, one in enumerate(history) if known(one)), len(history)) :]
 
 
 def charts_of(history):
-    """What each chart of one app's history says where it begins; each has its own beginning, and needs two points."""
+    """The start labels of the charts of one app's history; each chart has its own start, and needs two points."""
     measured = since(history, lambda one: one["cpu_mean"] or one["gpu_mean"])
     for title, field in (("X", "min_avg_pfc"), ("CPU mean", "cpu_mean"), ("GPU mean", "gpu_mean")):
         points = since(measured, lambda one: one[field])
@@ -55,7 +55,7 @@ def compare(page, gateway, project):
 
 
 def agrees(page, gateway, project, newest):
-    """Whether the page and the gateway show the same. A tick may pass between both; the next attempt compares them again."""
+    """Whether page and gateway agree. A tick may pass between the two reads; the next attempt compares again."""
     try:
         compare(page, gateway, project)
     except p.Failed as failed:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A gateway that answers to tokens only: the page asks for one, keeps it in its tab, shows everything with it, and forgets it when
-told. The gateway is one with `anonymous_role: none`; --token has the role read."""
+"""A gateway that requires a token: the page asks for one, keeps it in its tab, shows everything with it, and deletes it on
+request. The gateway is one with `anonymous_role: none`; --token has the role read."""
 
 import page as p
 
@@ -14,16 +14,16 @@ def story():
         page.click(".trouble button.strong")
         page.one("dialog input").send_keys("not-" + options.token)
         page.click("dialog button.strong")
-        p.wait_for(lambda: not page.all("dialog") and page.all(".trouble"), "that a wrong one does not do")
+        p.wait_for(lambda: not page.all("dialog") and page.all(".trouble"), "that a wrong token is rejected")
         page.click(".trouble button.strong")
         field = page.one("dialog input")
-        p.check_equal(field.get_attribute("type"), "password", "the field, over which somebody may look")
+        p.check_equal(field.get_attribute("type"), "password", "the type of the field")
         field.clear()
         field.send_keys(options.token)
         page.click("dialog button.strong")
         p.wait_for(lambda: page.text(".pill") == "Live", "the flow, with the token", lambda: page.text("main"))
         p.check_equal(page.driver.execute_script("return localStorage.length"), 0, "what outlives the tab")
-        p.check(options.token not in page.driver.current_url, "the token is in no address")
+        p.check(options.token not in page.driver.current_url, "the address does not contain the token")
 
         project = p.Gateway(options.base, options.token).projects()[0]
         page.open(f"#/p/{project}/leaders/users")

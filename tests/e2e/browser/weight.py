@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What the page weighs, as it is and as it comes over the wire, and how long it takes from its address to the first chart: medians of
-several visits, each by a browser that has never been here."""
+"""The page's size, decoded and on the wire, and the time from its address to the first chart: medians of several visits, each with
+a fresh browser."""
 
 import statistics
 

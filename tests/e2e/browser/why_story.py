@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Why: a newcomer finds a user and understands the last job's credit. The credit, the claims and the accounts are those that the
-gateway answers; the exact figures are every digit of them."""
+"""Why: a newcomer finds a user and understands the last job's credit. The credit, the claims and the accounts equal the
+gateway's answers; the exact figures show every digit."""
 
 import page as p
 
@@ -19,7 +19,7 @@ def story():
     project, user = first_with_grants(gateway)
     with p.browser(options.base) as page:
         page.open(f"#/p/{project}/user/{user}")
-        # What the page shows, since more may be granted meanwhile.
+        # Takes the result from the page, because more may be granted meanwhile.
         result = page.text("main th a[href*='/result/']")
         page.click(f"main td a[href='#/p/{project}/result/{result}']")
         page.wait_shown(f"#/p/{project}/result/{result}")
@@ -49,7 +49,7 @@ def story():
         p.check_equal(page.driver.execute_script(cut), 0, "what a phone cuts off of them")
         page.resize(p.WIDE)
 
-        # Who got it.
+        # The accounts that got it.
         accounts = [link.get_attribute("href").split("#")[1] for link in page.all(".postings a")]
         p.check_equal(accounts, [f"/p/{project}/{one['account']}/{one['id']}" for one in grant["postings"]], "the accounts")
         p.check_equal([p.digits(text) for text in page.texts(".postings .credit")], [grant["credit"]] * len(accounts), "what each got")
@@ -66,7 +66,7 @@ def story():
             raw = page.texts("[data-step=work] .term b")[-1]
             p.check(abs(float(p.digits(raw)) / claim["raw_pfc"] - 1) < 1e-9, f"raw PFC {raw} beside {claim['raw_pfc']}")
 
-        # A result of which nothing is known.
+        # An unknown result.
         page.open(f"#/p/{project}/result/987654321987")
         p.check_equal(page.one(".trouble").get_attribute("data-trouble"), "404", "a result that is not there")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The real program with its gateway and page, under traffic, and the stories in the browser on it: one after the other, all of them
-or those named. The exit code is 0 where each was right."""
+"""The real program with its gateway and page, under traffic, with the browser stories one after the other, all of them
+or the given ones. The exit code is 0 if all of them pass."""
 
 import argparse
 import contextlib
@@ -20,26 +20,26 @@ import urllib.request
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.normpath(os.path.join(HERE, "../../.."))
 HISTORY = os.path.join(SOURCE, "tests/golden/data/s10_mixed_large.in.jsonl.gz")
-FORMER = os.path.join(SOURCE, "tests/golden/export/entities.json")  # names of hundreds of letters without a space among them
+FORMER = os.path.join(SOURCE, "tests/golden/export/entities.json")  # has names of hundreds of letters without a space
 STORIES = ("flow", "newcomer", "accounts", "why", "scales", "leaders", "refused", "access", "token", "own", "running", "adopted")
 
-TOKEN = "read-all-of-the-world-0123456789"  # of worlds that are gone with their directory
+TOKEN = "read-all-of-the-world-0123456789"  # of temporary gateways, which are deleted with their directory
 OPERATE = "operate-on-the-world-0123456789"
 VOLUNTEER = "one-of-the-world-0123456789"
-VOLUNTEERS_USER = 7  # of the traffic's project; has credit
+VOLUNTEERS_USER = 7  # a user of the traffic's project, with credit
 HISTORY_PROJECT = 1
 TRAFFIC_PROJECT = 2
 CLIMATE_PROJECT = 1
-SETTLED, KEPT, RUNNING = 1, 11, 2  # of the climate's results: granted, not valid, and not decided yet
+SETTLED, KEPT, RUNNING = 1, 11, 2  # results of the climate project: granted, invalid, and undecided
 ADOPTED_PROJECT = 1
-BUSY, SHY = 5, 3  # of the adopted users: granted results since, and one who shows no hosts
+BUSY, SHY = 5, 3  # adopted users: one with later grants, and one who hides the hosts
 BUSY_HOST = 11
 BUSY_RESULT = 70001
 UNBROKEN = "Supercalifragilisticexpialidocious" * 4
 LONG_VIEWS = ["#/flow", "#/refused", "#/refused/0"] + [f"#/p/{ADOPTED_PROJECT}/{view}" for view in (
     f"user/{BUSY}", f"user/{SHY}", f"host/{BUSY_HOST}", "team/4", f"result/{BUSY_RESULT}", "scales", "leaders/users", "leaders/hosts", "leaders/teams",
     "search?q=LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL")]  # fmt: skip
-FIRST_EVENTS = 8000  # of the traffic, at once: members and some results
+FIRST_EVENTS = 8000  # first batch of the traffic: members and some results
 EVENTS_A_STEP = 200
 STEP = 0.5  # s; the traffic lasts for some minutes, and only the first story needs it
 PATIENCE = 60  # s for the gateway to answer
@@ -82,7 +82,7 @@ class World:
         self.enough = threading.Event()
         self.traffic = None
 
-    def told(self):
+    def log_text(self):
         self.log.seek(0)
         return self.log.read()
 
@@ -90,16 +90,16 @@ class World:
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             if self.process.poll() is not None:
-                sys.exit(f"world.py: the program ended with {self.process.returncode}; it said:\n{self.told()}")
+                sys.exit(f"world.py: the program ended with {self.process.returncode}; it output:\n{self.log_text()}")
             with contextlib.suppress(OSError, urllib.error.URLError):
                 with urllib.request.urlopen(self.base + "api/v1/health", timeout=5) as response:
                     if json.load(response)["status"] in ("ok", "degraded"):
                         return
             time.sleep(0.1)
-        sys.exit(f"world.py: the gateway did not answer within {PATIENCE} s; the program said:\n{self.told()}")
+        sys.exit(f"world.py: the gateway did not answer within {PATIENCE} s; the program output:\n{self.log_text()}")
 
     def settle(self):
-        """Waits until all that was taken in is processed, and in the state that the gateway answers from."""
+        """Waits until everything ingested is processed and in the state from which the gateway answers."""
         end = time.monotonic() + PATIENCE
         request = urllib.request.Request(self.base + "api/v1/tasks", headers={"Authorization": "Bearer " + TOKEN})
         while time.monotonic() < end:
@@ -116,7 +116,7 @@ class World:
             sys.exit(f"world.py: {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout[-2000:]}")
 
     def take(self, file, source, *more):
-        # 1: some lines were refused, as they are meant to be.
+        # 1: some lines were refused, as intended.
         project = ["--project", str(HISTORY_PROJECT)]
         self.run("ingest", file, "--source", source, "--config", self.config, "--json", *project, *more, wrong=(0, 1))
 
@@ -148,7 +148,7 @@ class World:
         self.take(here("decided.jsonl"), "decided")
 
     def adopted(self):
-        """A project that has been taken over, where everything has a long name, with a first granted result."""
+        """An adopted project in which everything has a long name, with a first granted result."""
         self.run("adopt", FORMER, "--project", str(ADOPTED_PROJECT), "--config", self.config)
         now = time.time()
         job = {"result": str(BUSY_RESULT), "host": str(BUSY_HOST), "workunit": "9", "app": "50"}
@@ -188,11 +188,11 @@ class World:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(timeout=60)
-        said = self.told()
+        output = self.log_text()
         self.log.close()
         shutil.rmtree(self.directory, ignore_errors=True)
         if code != 0:
-            sys.exit(f"world.py: the program ended with {code}; it said:\n{said}")
+            sys.exit(f"world.py: the program ended with {code}; it output:\n{output}")
 
 
 @contextlib.contextmanager
@@ -205,7 +205,7 @@ def world(program, **how):
         one.end()
 
 
-def tell(story, base, *more):
+def run_story(story, base, *more):
     return subprocess.run([sys.executable, os.path.join(HERE, story + "_story.py"), base, *more], check=False).returncode == 0
 
 
@@ -232,21 +232,21 @@ def main():
         with world(options.program) as here:
             here.take(HISTORY, "history")
             here.flow(here.fill(60000))
-            wrong += [story for story in open_stories if not tell(story, here.base, *more.get(story, []))]
+            wrong += [story for story in open_stories if not run_story(story, here.base, *more.get(story, []))]
     if "running" in options.stories:
         with world(options.program) as here:
             here.climate()
             here.settle()
-            wrong += [] if tell("running", here.base, *more["running"]) else ["running"]
+            wrong += [] if run_story("running", here.base, *more["running"]) else ["running"]
             views = [f"#/p/{CLIMATE_PROJECT}/result/{result}" for result in (RUNNING, SETTLED, KEPT)]
-            wrong += [] if tell("access", here.base, *more["access"], "--views", *views) else ["access, of running jobs"]
+            wrong += [] if run_story("access", here.base, *more["access"], "--views", *views) else ["access, of running jobs"]
     if "adopted" in options.stories:
         with world(options.program) as here:
             here.adopted()
             here.settle()
-            wrong += [] if tell("adopted", here.base, *more["adopted"]) else ["adopted"]
-            # With names that are wider than a phone.
-            wrong += [] if tell("access", here.base, *more["access"], "--views", *LONG_VIEWS) else ["access, with long names"]
+            wrong += [] if run_story("adopted", here.base, *more["adopted"]) else ["adopted"]
+            # With names wider than a phone.
+            wrong += [] if run_story("access", here.base, *more["access"], "--views", *LONG_VIEWS) else ["access, with long names"]
     for story, how in closed.items():
         if story not in options.stories:
             continue
@@ -254,7 +254,7 @@ def main():
             with here.fill(2000) as events:
                 here.step(events, 0)
             here.settle()
-            wrong += [] if tell(story, here.base, *more[story]) else [story]
+            wrong += [] if run_story(story, here.base, *more[story]) else [story]
     if wrong:
         sys.exit(f"world.py: {', '.join(wrong)}: see above")
 

@@ -23,7 +23,7 @@ def honest(program):
 
 
 def one_request_ends_nothing():
-    """A multipart head of many blanks, compressed; paths, ranges and queries of many letters: to every listener."""
+    """A compressed multipart header of many blanks; long paths, ranges and queries: to every listener."""
     blanks = b"--B\r\nA: b\r\nContent-Disposition: form-data;" + b" " * 20000 + b"x\r\n\r\nx\r\n--B--\r\n"
     packed = gzip.compress(blanks)
     multipart = "Content-Type: multipart/form-data; boundary=B"
@@ -36,7 +36,7 @@ def one_request_ends_nothing():
              head("GET", "/", "X-Forwarded-For: " + "1.2.3.4," * 3000, "Connection: close"),
              b"\0" * 4096 + b"\r\n\r\n"]
     with Program(BINARY, ["anonymous_role: none"], ["metrics: {listen: '127.0.0.1:0'}"]) as program:
-        metrics = ("127.0.0.1", int(program.said(r"serving metrics.*address=127\.0\.0\.1:(\d+)")))
+        metrics = ("127.0.0.1", int(program.find_in_log(r"serving metrics.*address=127\.0\.0\.1:(\d+)")))
         for shot in shots:
             for address in (program.address, metrics):
                 assert statuses(program.raw(shot, address)), (address, shot[:80])
@@ -50,7 +50,7 @@ def one_request_ends_nothing():
 
 
 def memory_of_a_stranger_is_bounded():
-    """Heads, fields, chunk sizes and trailers without an end, 32 MiB of each, and compressed bodies that grow."""
+    """Endless headers, fields, chunk sizes and trailers, 32 MiB of each, and compressed bodies that expand."""
     endless = [(b"", b"A" * 1024), (b"GET / HTTP/1.1\r\nX: ", b"A" * 1024), (b"GET / HTTP/1.1\r\n", b"a:b\r\n" * 200),
                (head("POST", "/x", "Transfer-Encoding: chunked"), b"0" * 1024),
                (head("POST", "/x", "Transfer-Encoding: chunked") + b"0\r\n", b"A" * 1024),
@@ -121,7 +121,7 @@ def a_dripping_client_delays_no_stop():
 
 
 def silent_clients_keep_nobody_out():
-    """More connections than the server holds, of one address, silent or in the middle of a head."""
+    """More connections than the server holds, from one address, silent or in the middle of a header."""
     with Program(BINARY, ["connections: 40", "connections_per_address: 20"]) as program:
         held = []
         for i in range(200):
@@ -168,7 +168,7 @@ def only_known_names_reach_a_loopback_address():
 
 
 def a_failure_is_logged_while_a_client_drips():
-    """The log's disk takes no more (a limit of a file's size stands for it): the reason is logged and the program ends."""
+    """The log's disk is full (simulated by a file size limit): the reason is logged and the program ends."""
     with Program(BINARY) as program:
         honest(program)
         with program.connect() as connection:

@@ -13,7 +13,7 @@ import time
 READ = "read-token-0123456789"
 INGEST = "ingest-token-0123456789"
 OPERATE = "operate-token-0123456789"
-PATIENCE = 120  # s, for what must come at last
+PATIENCE = 120  # s, for anything that must happen eventually
 
 
 class Program:
@@ -32,10 +32,10 @@ class Program:
         self.log = os.path.join(self.folder, "log")
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen([binary, "run", "--config", config], stdout=log, stderr=log)
-        self.address = ("127.0.0.1", int(self.said(r"gateway=https?://127\.0\.0\.1:(\d+)")))
+        self.address = ("127.0.0.1", int(self.find_in_log(r"gateway=https?://127\.0\.0\.1:(\d+)")))
         self.socket = os.path.join(self.folder, "data", "cobblestone.sock")
 
-    def said(self, pattern):
+    def find_in_log(self, pattern):
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             with open(self.log, errors="replace") as log:
@@ -45,7 +45,7 @@ class Program:
             if self.process.poll() is not None:
                 break
             time.sleep(0.02)
-        raise AssertionError("the program did not say " + pattern + ":\n" + open(self.log, errors="replace").read())
+        raise AssertionError("no line of the log matches " + pattern + ":\n" + open(self.log, errors="replace").read())
 
     def __enter__(self):
         return self
@@ -60,12 +60,12 @@ class Program:
         return self.process.poll() is None
 
     def stop(self):
-        """Its exit code after SIGTERM."""
+        """Sends SIGTERM and returns the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(PATIENCE)
 
     def memory(self):
-        """Its largest resident set so far, in MiB."""
+        """The largest resident set so far, in MiB."""
         with open(f"/proc/{self.process.pid}/status") as status:
             return int(re.search(r"VmHWM:\s+(\d+)", status.read()).group(1)) / 1024
 
@@ -81,7 +81,7 @@ class Program:
         return connection
 
     def raw(self, data, address=None):
-        """All that comes back until the other side hangs up."""
+        """Everything received until the peer closes the connection."""
         with self.connect(address) as connection:
             return exchange(connection, data)
 
@@ -105,7 +105,7 @@ def exchange(connection, data):
     try:
         connection.sendall(data)
     except OSError:
-        pass  # it answered before it had read everything
+        pass  # the program answered before it had read everything
     out = b""
     try:
         while True:
@@ -123,7 +123,7 @@ def statuses(answer):
 
 
 def main(checks, wanted):
-    """Runs the checks that are named, or all; the exit code is 1 where one failed."""
+    """Runs the named checks, or all; returns the exit code, 1 if one failed."""
     failed = 0
     for name, check in checks.items():
         if wanted and name not in wanted:
@@ -131,7 +131,7 @@ def main(checks, wanted):
         try:
             check()
             print("held    ", name, flush=True)
-        except Exception as error:  # each check is told; the code says that one failed
+        except Exception as error:  # every failed check is printed, and the others still run
             failed += 1
             print("FAILED  ", name, "-", type(error).__name__, error, flush=True)
     return 1 if failed else 0

@@ -1,4 +1,4 @@
-"""Behind real proxies a stranger cannot act with another's token, nor read another's answer: proxies.py PROGRAM NGINX HAPROXY"""
+"""Behind real proxies a client can neither use another's token nor read another's answer: proxies.py PROGRAM NGINX HAPROXY"""
 import os
 import re
 import socket
@@ -62,7 +62,7 @@ backend gateway
 
 
 def strangers_requests():
-    """Requests whose body holds another request, at each alignment that a reader of blocks could have."""
+    """Requests whose body contains another request, at each alignment of a block-wise reader."""
     for pad in [0, 1, 17] + list(range(3900, 4120, 3)):
         body = b"q" * pad + HIDDEN
         length = f"Content-Length: {len(body)}".encode()
@@ -75,7 +75,7 @@ def strangers_requests():
 
 def holds(start):
     with Program(BINARY, ["trusted_proxies: [127.0.0.1]", "rate_limit: 1000000", "rate_burst: 1000000"]) as program:
-        # One refused event, which nobody but the operator may submit again.
+        # One refused event, which only the operator may resubmit.
         status, text = program.ask("POST", "/api/v1/events?source=s&first_line=0&bad_lines=refuse",
                                    "ingest-token-0123456789", b"no event\n", {"Content-Type": "application/x-ndjson"})
         assert status == 200, text
@@ -99,7 +99,7 @@ def holds(start):
                 with socket.create_connection(address, PATIENCE) as stranger:
                     stranger.settimeout(PATIENCE)
                     stranger.sendall(request)
-                    # The proxy has the answer, and its connection to the gateway may be used again.
+                    # The proxy has the answer, and may reuse its connection to the gateway.
                     seen = stranger.recv(65536)
                     assert statuses(seen)[:1] != [], request[:80]
                     with socket.create_connection(address, PATIENCE) as other:
