@@ -1,9 +1,9 @@
 // Publishes events to a deployment on Kafka, exactly once; for projects. A source is a producer that counts
 // its own events: a file and its lines, a project's server and its sequence. The ingested events and the
-// source's progress are committed in one transaction. After a crash on either side the source continues where
-// state() says, and no event is ingested twice.
+// source's progress are committed in one transaction. After a crash on either side the source continues from
+// state(), and no event is ingested twice.
 //
-// One publisher at a time for a source: a new one fences the one before. Threads: one at a time.
+// A source has one publisher at a time: a new publisher fences the previous publisher. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace cobblestone::client {
 struct SourceState {
   std::uint64_t events = 0;  // counted by the source
   stream::Hash128 hash;      // chained over all earlier events, by callers that verify the source; else 0
-  // PublisherOptions::alone: a value that a publisher of any source leaves for the next one.
+  // PublisherOptions::alone: a value that a publisher of any source leaves for the next publisher.
   std::uint32_t period_kind = 0;
   // For sources that send in batches: the start of the last published batch. 0: unknown.
   std::uint64_t batch_events = 0;
@@ -40,7 +40,7 @@ struct PublisherOptions {
   std::string source;            // its name
   std::uint32_t partitions = 8;  // of the deployment; `cobblestone topics check` detects a mismatch
   stream::TopicIndex producers_topic = 0;
-  bool alone = false;  // a publisher of any source fences the previous one of any source
+  bool alone = false;  // a new publisher of any source fences the previous publisher of any source
 };
 
 class Publisher {

@@ -1,6 +1,6 @@
-// A Kafka cluster in memory with its own clock, for thousands of simulated schedules. It keeps what brokers
-// guarantee and, when a fault is due, breaks what they do not. The workers that run on it are the production
-// ones (common/stream/kafka/worker.h).
+// A Kafka cluster in memory with its own clock, for thousands of simulated schedules. The cluster keeps all
+// guarantees of brokers; faults affect only behaviour that brokers do not guarantee. The workers that run on
+// the cluster are the production workers (common/stream/kafka/worker.h).
 //
 // Modeled: transactions with epochs and markers, last stable offsets, offsets that are pending until their
 // transaction ends, static members with sessions and generations, cooperative rebalancing (a slot that moves
@@ -39,7 +39,7 @@ struct Faults {
   unsigned lost_request = 0;        // nothing happens, and the caller does not know
   unsigned lost_response = 0;       // the request is executed, and the caller does not know
   unsigned delivery = 0;            // a message is not delivered: abort
-  unsigned duplicate_end = 0;       // the end of a transaction is sent twice; the second one arrives later
+  unsigned duplicate_end = 0;       // the end of a transaction is sent twice; the duplicate arrives later
   unsigned unstable_positions = 0;  // committed offsets cannot be read now
   unsigned slow_reads = 0;          // nothing arrives at this poll
 };
@@ -82,7 +82,7 @@ class SimCluster final {
   // Compacts as a broker's cleaner does: before the stable end, only the last value of each key stays.
   void Compact(TopicPartition where);
   [[nodiscard]] std::uint64_t open_transactions() const;
-  // The owners of the slots, for people.
+  // The owners of the slots, for messages.
   [[nodiscard]] std::string Describe() const;
 
  private:

@@ -48,7 +48,7 @@ class SimDisk final : public stream::kafka::StateSpace {
   std::shared_ptr<bool> full_ = std::make_shared<bool>(false);
 };
 
-// Jobs run when the schedule says so; the jobs of a crashed machine never run.
+// The schedule decides when jobs run; the jobs of a crashed machine never run.
 class SimBackground final : public stream::kafka::Background {
  public:
   void Run(std::function<void()> job) override { jobs_.push_back(std::move(job)); }

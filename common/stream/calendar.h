@@ -70,7 +70,7 @@ class Calendar {
   void File(std::uint32_t project, std::int32_t day, std::uint64_t number);
 
   // Sets a project's current day. The day must be a function of the owner's state; the owner calls SetToday()
-  // whenever the day changes and after an open. Everything derived here is then a function of state too, so
+  // whenever the day changes and after an open. All derived data is then a function of state too, so
   // re-execution takes the same numbers.
   void SetToday(std::uint32_t project, std::int32_t today);
   // True while a number filed under a day before today is left.

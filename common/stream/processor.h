@@ -39,7 +39,7 @@ class Stage {
   virtual ~Stage() = default;
 
   // Whether the stage accepts the next record of the input now. Called before each record; while the result
-  // is false, the backend consumes the other inputs and asks again. The result must depend on tables only, so
+  // is false, the backend consumes the other inputs and calls again. The result must depend on tables only, so
   // that it is the same after a restart, and records that the other inputs already hold must make it true.
   [[nodiscard]] virtual bool Ready(std::size_t input) const {
     (void)input;

@@ -35,7 +35,7 @@ struct Batch {
   TopicPartition where;
   std::uint64_t first = 0;  // offset of the first record
   std::uint32_t count = 0;
-  double append_time = 0;  // UNIX s; for the check against future event times, and for people
+  double append_time = 0;  // UNIX s; for the check against future event times, and for display
   std::string payload;     // uncompressed
 
   [[nodiscard]] std::uint64_t end() const { return first + count; }

@@ -112,7 +112,7 @@ struct TableHost {
   RowBuffer* flush_rows = nullptr;  // set while a state write is gathered: receives early encodings
   std::uint8_t write = 0;           // number of the current state write, 1 to 255; 0: none
   Status failure;                   // of a read; the slot stops after the record
-  bool damaged = false;             // the failure is a damaged row: the state is not what was written
+  bool damaged = false;             // the failure is a damaged row: the state differs from what was written
   std::uint64_t reads = 0;          // reads of the store
   std::uint8_t evictions = 0;       // number so far; wraps after 255
   // A row created and erased without reaching this store is still written as a deletion, because a checkpoint
@@ -120,7 +120,7 @@ struct TableHost {
   bool every_deletion = false;
 };
 
-// Bytes of objects by the number of evictions since their last use; the last element includes all older ones.
+// Bytes of objects by the number of evictions since their last use; the last element includes all older objects.
 using BytesByAge = std::array<std::uint64_t, 16>;
 
 // Rows of one kind that wait for an event that has not arrived.

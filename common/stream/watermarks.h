@@ -76,7 +76,7 @@ class Watermarks {
   // kCorrupted: there is no such partition upstream.
   Status OnSource(const Passed& passed);
 
-  // Returns the watermark that is being processed; if there is none, begins the next one that has passed. End()
+  // Returns the watermark that is being processed; if there is none, begins the next watermark that has passed. End()
   // ends it. A stage may process a watermark in several commits (Stage::Unfinished).
   std::optional<Watermark> Begin();
   void End();
@@ -87,7 +87,7 @@ class Watermarks {
 
   // True if no record from upstream depends on a control record that has not been read.
   [[nodiscard]] bool caught_up() const { return caught_up_; }
-  // Count of passed watermarks, with the one that is being processed.
+  // Count of passed watermarks, including the watermark that is being processed.
   [[nodiscard]] std::uint64_t passed();
 
  private:

@@ -221,8 +221,8 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
                 "events of this kind are not allowed on this topic", out);
 }
 
-// A member event that a newer one has overtaken is not in force, but still says which team the user was in
-// between its time and the time of the newer event.
+// A member event older than the newest event is not in force, but still sets the user's team between its own time
+// and the time of the next event.
 void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& head,
                              const wire::UserMember& member, Emitter& out) {
   const Key key = UserKey(head.project, member.user);
@@ -231,7 +231,7 @@ void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& he
                           .tells_team = (member.Sets() & wire::UserMember::kTeam) != 0};
   const wire::UserProfile shown = stage::ShownOf(member);
   bool names = (member.Sets() & wire::UserMember::kName) != 0;
-  bool is_over = false;  // no later grant can ask for the team of that time
+  bool is_over = false;  // no later grant can need the team at that time
   const double reported_since = ReportedSince(head.project);
   std::string public_id;
   if (member.deleted)
@@ -277,11 +277,12 @@ void AccountsStage::OnFacts(const RecordView& record, const wire::EventHead& hea
     return stage::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
                          "other facts of this user have this id", out);
   if (!tombstone) return;
-  if (const auto& told = facts_.Need(key).tombstone)
-    calendar_.File(head.project.value, stage::DayAfter(*told), key.id);
+  if (const auto& kept = facts_.Need(key).tombstone)
+    calendar_.File(head.project.value, stage::DayAfter(*kept), key.id);
 }
 
-// Words before which no grant can fall any more need not be kept twice.
+// Erases stamps that cannot change the team of a later grant: those before `reported_since` that keep the team,
+// except the first and the last stamp.
 void AccountsStage::Insert(const MemberStamp& stamp, double reported_since, UserState& user) {
   const auto newer = [](const MemberStamp& a, const MemberStamp& b) {
     return std::tie(a.stamp.time, a.stamp.id) < std::tie(b.stamp.time, b.stamp.id);
@@ -294,8 +295,8 @@ void AccountsStage::Insert(const MemberStamp& stamp, double reported_since, User
       stamps.erase(stamps.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
-// A result, its partner, the other results of its workunit, its user: each of these waits lasts at most one
-// window.
+// Four waits of at most one window each can delay a grant: for the result, for its partner event, for the other
+// results of its workunit, and for its user.
 double AccountsStage::ReportedSince(ProjectId project) {
   const stage::ProjectView* view = projects_.Find({.project = project.value, .id = 0, .sub = 0});
   if (view == nullptr) return 0;
@@ -312,7 +313,7 @@ void AccountsStage::OnOpening(const RecordView& record, const wire::EventHead& h
   if (!ok)
     return stage::Refuse(record, head.project, RefusalReason::kOutOfRange,
                          "the opening total is out of range", out);
-  // Goes through the ledger like all credit: it is applied when it is read back as a grant.
+  // An opening goes through the ledger like all credit: it is applied when it is read back as a grant.
   const UserId user(opening.account);
   const wire::EventStamp stamp = wire::StampOfFacts(head, record.value);
   const UserState* before = users_.Find(UserKey(head.project, user));
@@ -358,7 +359,7 @@ void AccountsStage::OnGrant(std::string_view bytes, std::uint64_t offset, Emitte
 
 void AccountsStage::ApplyOpening(const wire::GrantHead& head, Emitter& out) {
   if (head.host) return OpenHost(head, false, out);
-  if (!head.user) return;  // a team's correction: TEAMS has applied it
+  if (!head.user) return;  // a team's opening, which TEAMS has applied
   UserState& user = users_.Mutable(UserKey(head.project, head.user));
   user.account.opening_micro += head.credit_micro;
   user.account.total_micro += head.credit_micro;
@@ -366,7 +367,7 @@ void AccountsStage::ApplyOpening(const wire::GrantHead& head, Emitter& out) {
   List(UserKey(head.project, head.user), user, changed_users_);
 }
 
-// `inherited`: for a host that has become this one.
+// `inherited`: the opening of a host that has become this host.
 void AccountsStage::OpenHost(const wire::GrantHead& head, bool inherited, Emitter& out) {
   const Key key = HostKey(head.project, head.host);
   HostAccount& host = hosts_.Mutable(key);
@@ -383,7 +384,7 @@ void AccountsStage::OpenHost(const wire::GrantHead& head, bool inherited, Emitte
   host.account.recent = opening.recent;
 }
 
-// The host's share, of a grant or an opening.
+// The host's share of a grant or an opening.
 void AccountsStage::ApplyToHost(const wire::GrantHead& head, Emitter& out) {
   if (head.kind == wire::GrantKind::kOpening) return ApplyOpening(head, out);
   HostAccount& host = hosts_.Mutable(HostKey(head.project, head.host));
@@ -396,8 +397,8 @@ void AccountsStage::ApplyToHost(const wire::GrantHead& head, Emitter& out) {
   List(key, host, changed_hosts_);
 }
 
-// The owner is set by the first grant or opening. For a host that has changed its owner only the change sets
-// the owner, and the grants of a host that has become this one may be an earlier owner's.
+// The first grant or opening sets the owner, because later grants of a host that was merged into this host may
+// name an earlier owner. For a host that has changed its owner only the change sets the owner.
 void AccountsStage::SetOwner(const Key& key, UserId user, HostAccount& host) {
   if (!host.user && moves_.Find(key) == nullptr) host.user = user;
 }
@@ -463,7 +464,7 @@ void AccountsStage::PostTo(TeamId team, const wire::GrantHead& head, std::string
   out.Emit(wire::kPostings, wire::PartitionOf(head.project, team.value, options_.partitions), bytes_);
 }
 
-// New totals of the accounts that this commit has changed, one record each.
+// Emits the new totals of the accounts that this commit has changed, one record each.
 void AccountsStage::Finish(Emitter& out) {
   if (Unfinished()) Continue(out);
   if (!options_.lockstep && calendar_.behind()) Expire(kExpireAtCommit, out);

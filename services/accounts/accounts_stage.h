@@ -35,7 +35,7 @@
 
 namespace cobblestone::accounts {
 
-// What must be remembered of a member event, and the team that it puts the user in.
+// The identity of a member event, and the team that the event puts the user in.
 struct MemberStamp {
   wire::EventStamp stamp;
   TeamId team;
@@ -52,15 +52,15 @@ struct UserState {
   // for all time before it. Of old events only those that change the team are kept (AccountsStage::Insert).
   std::vector<MemberStamp> stamps;
   wire::EventStamp opening;  // of the account's balance
-  bool deleted = false;  // its row is deleted: the user is no longer shown, and later credit goes to no team
+  bool deleted = false;      // the user is not shown, and later credit goes to no team
   std::string name;
   UnnamedUser unnamed;
   credit::Account account;
-  bool estimated = false;  // it has a row of estimates (estimates.h)
+  bool estimated = false;  // the user has a row of estimates (estimates.h)
   wire::EventStamp named;  // the newest member event that set the name or deleted the user
-  bool listed = false;     // among the changed of this commit; not state
+  bool listed = false;     // the user is in `changed_users_`; not state
 
-  // A member event has named it.
+  // A member event has named the user.
   [[nodiscard]] bool known() const { return !stamps.empty(); }
   [[nodiscard]] TeamId TeamAt(double time) const;
   [[nodiscard]] TeamId TeamNow() const { return TeamBefore(stamps.size()); }
@@ -80,7 +80,7 @@ struct HostAccount {
   bool elsewhere = false;   // the account is in another partition, or on its way to one: see HostMoves
   credit::Account account;  // empty if it is elsewhere, or if the host has become another host
   HostMerge merge;
-  bool listed = false;  // among the changed of this commit; not state
+  bool listed = false;  // the host is in `changed_hosts_`; not state
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -88,9 +88,9 @@ struct HostAccount {
   }
 };
 
-// `order: lockstep`: a grant that waits for the next barrier, where grants are applied by (time, line, result),
-// and the accounts that it goes to. The share of the user (with the team) and the share of the host are
-// separate if the host has moved. By number, in order of arrival.
+// `order: lockstep`: a grant kept until the next barrier that ends a period, and the accounts that it is for.
+// The grants are then applied in the order (time, line, result). The share of the user (with the team) and the
+// share of the host are separate if the host has moved. Key: a number in order of arrival.
 struct BufferedGrant {
   double time = 0;
   std::uint64_t line = 0;
@@ -125,7 +125,7 @@ inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kHostDaysTa
 struct AccountsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
-  double future_limit = 3600;  // s: an event may be so much later than the time at which it was appended
+  double future_limit = 3600;  // s: most that an event's time may be after the time of its append
   bool lockstep = false;       // `order: lockstep`
   std::size_t rows_per_commit = stage::CommitBudget::kRows;  // for tests
 };
@@ -151,7 +151,7 @@ class AccountsStage final : public stream::Stage {
   stream::Table<stage::FactsRow>& facts() { return facts_; }
   stream::Table<WaitingGrant>& waiting() { return waiting_; }
   stream::Table<BufferedGrant>& buffered() { return buffered_; }
-  // Rows of the tables above with their whole histories. Between commits.
+  // Rows of the tables with their whole histories. Call between commits.
   UserState Whole(const stream::Key& key, UserState user);
   HostAccount Whole(const stream::Key& key, HostAccount host);
   HostEstimates Whole(const stream::Key& key, HostEstimates host);
@@ -204,16 +204,17 @@ class AccountsStage final : public stream::Stage {
   void OnEstimate(std::string_view bytes, stream::Emitter& out);
   stream::Key EstimatesOf(const wire::GrantHead& head);
   void UniteEstimates(const stream::Key& from, UserId owner);
-  // Adds the estimates to the total that is shown of a user.
+  // Adds the estimates to a user's shown total.
   void AddEstimates(const stream::Key& key, wire::Total& total);
-  // A grant settles earlier estimates. `user` null: the host has no owner. `shown_before`: the user's shown total before.
+  // A grant settles earlier estimates. `user` null: the host has no owner. `shown_before`: the user's shown
+  // total before the grant.
   void SettleEstimates(const wire::GrantHead& head, UserState* user, credit::MicroTotal shown_before);
 
   void Wait(const stream::Key& key, UserState& user, const wire::GrantHead& head, std::string_view bytes,
             std::uint64_t offset);
   const WaitingGrant* FirstWaiting(const stream::Key& key, const UnnamedUser& unnamed, wire::Grant* grant);
   // Expires the user's grants that have waited too long and, if an event has named the user, applies the others.
-  // What the commit's budget does not allow is done in the next commits.
+  // Grants beyond the commit's budget are left for the next commits.
   void Release(const stream::Key& key, UserState& user, stream::Emitter& out);
   void ExpireGrant(const stream::Key& key, const WaitingGrant& row, const wire::Grant& grant, UserState& user,
                    stream::Emitter& out);
@@ -272,13 +273,12 @@ class AccountsStage final : public stream::Stage {
   stream::Table<BufferedGrant> buffered_;
   stream::Table<MovedRecords> moved_;  // `order: lockstep`; one row
   stream::Table<Corrections> corrections_;
-  // Users with waiting grants, by a day on which the first one has not expired yet; and deleted users, by the
+  // Users with waiting grants, by a day on which the first grant has not expired yet; and deleted users, by the
   // day after which files no longer list them.
   stream::Calendar calendar_;
   stream::Watermarks watermarks_;
-  std::uint64_t buffered_count_ =
-      0;  // derived: the number of rows of `buffered_`, which are all applied together
-  // By project: no merge waits since before this time, UNIX s. Derived: absent means not known, so all are
+  std::uint64_t buffered_count_ = 0;  // derived: rows of `buffered_`, which are all applied together
+  // By project: no merge waits since before this time, UNIX s. Derived: absent means unknown, so all are
   // examined.
   std::map<std::uint32_t, double> first_merge_;
   stage::CommitBudget budget_;

@@ -1,5 +1,6 @@
 // Reversals, repricings and reinstatements (docs/rules.md, sections 47 to 50): the part of AccountsStage that
-// checks an operator's event and writes it into the ledger. It is applied when it is read back, as any grant.
+// checks an operator's event and writes a record to the ledger. The record is applied when it is read back, like any
+// grant.
 #include "services/accounts/corrections.h"
 
 #include <algorithm>
@@ -52,7 +53,7 @@ CorrectedEntry* Find(const Correction& correction, Corrections& row) {
   return found == row.entries.end() ? nullptr : &*found;
 }
 
-// `before`: null if it was never corrected.
+// `before`: null if the entry was never corrected.
 std::optional<wire::Refusal> Against(const Correction& correction, const wire::EventStamp& stamp,
                                      const CorrectedEntry* before, credit::MicroTotal change) {
   const wire::LedgerEntry& entry = correction.entry;
@@ -102,7 +103,8 @@ void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::E
                            out);
     if (correction.judged_invalid) team = user->TeamAt(correction.judged_invalid->team_time);
   }
-  // Every earlier grant has created the row. A first credit creates the row, as a grant does.
+  // Every earlier grant has created the host's row. A result that was judged invalid may be the host's first credit,
+  // which creates the row like a grant.
   if (!correction.judged_invalid &&
       hosts_.Find({.project = event.head.project.value, .id = entry.host.value, .sub = 0}) == nullptr)
     return stage::Refuse(

@@ -1,9 +1,8 @@
-// What ACCOUNTS remembers of a result that an operator has reversed, repriced or reinstated; other results have no such row.
+// Corrections of a result that an operator has reversed, repriced or reinstated; other results have no such row.
 //
 // Only the ledger has all credit of a result. So the reader of the ledger (`cobblestone reverse`, `reprice`,
-// `reinstate`) writes into the event the amount and the last correction before it. An event that names another
-// correction than the last one is refused: of two events that were planned from the same credit only one takes
-// effect.
+// `reinstate`) writes into the event the amount and the last correction before the event. An event that does not name
+// the last correction is refused: of two events that were planned from the same credit only one takes effect.
 #pragma once
 
 #include <vector>
@@ -20,8 +19,8 @@ struct CorrectedEntry {
   UserId user;
   HostId host;
   TeamId team;
-  std::vector<wire::EventStamp> stamps;  // the events, each of which names the one before it
-  bool uncounted = false;                // its grant no longer counts
+  std::vector<wire::EventStamp> stamps;  // the events, each of which names the previous event
+  bool uncounted = false;                // the grant no longer counts
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {

@@ -38,7 +38,7 @@ Key AccountsStage::EstimatesOf(const wire::GrantHead& head) {
   return key;
 }
 
-// The host has become another one.
+// Host `from` has become another host.
 void AccountsStage::UniteEstimates(const Key& from, UserId owner) {
   const HostEstimates* estimated = host_estimates_.Find(from);
   if (estimated == nullptr) return;

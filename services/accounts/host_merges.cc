@@ -32,7 +32,7 @@ void AccountsStage::OnHostMerged(std::string_view bytes, std::uint64_t offset, E
   bool created = false;
   HostAccount& host = hosts_.Mutable(HostKey(head.project.value, head.host), &created);
   if (created) host.user = head.user;
-  // Other hosts may have waited until the ledger shows this one.
+  // Merges into this host may have waited until a record of the ledger names it.
   if (created && !options_.lockstep) ApplyReadyMerges(HostKey(head.project.value, head.host), out);
   host.merge.into = record.into;
   const Key target = MergeTargetOf(head.project.value, record.into);
@@ -49,7 +49,7 @@ void AccountsStage::OnHostMerged(std::string_view bytes, std::uint64_t offset, E
   if (!options_.lockstep) ApplyReadyMerges(target, out);
 }
 
-// The answer whether a host that others will become is this user's.
+// The answer whether this user owns a host into which other hosts are to be merged.
 void AccountsStage::OnAnswer(const wire::GrantHead& head, Emitter& out) {
   const Key key = HostKey(head.project.value, head.host);
   if (const Key target = MergeTargetOf(key.project, head.host); merges_.Find(target) != nullptr)
@@ -61,7 +61,7 @@ void AccountsStage::OnAnswer(const wire::GrantHead& head, Emitter& out) {
   if (!options_.lockstep) ApplyReadyMerges(key, out);
 }
 
-// The host that the event names. None: the row cannot be read, and the slot stops.
+// The target that the event names. None: the row cannot be read, and the slot stops.
 HostId AccountsStage::NamedTargetOf(std::uint32_t project, const WaitingMerge& merge) {
   const HostAccount* host = hosts_.Find({.project = project, .id = merge.host, .sub = 0});
   return host != nullptr ? host->merge.into : HostId();
@@ -75,8 +75,8 @@ Key AccountsStage::MergeTargetOf(std::uint32_t project, HostId host) {
     HostId next;
     if (const HostAccount* row = hosts_.Find(key); row != nullptr && row->merge.done) {
       next = row->merge.into;
-    } else if (const JoinedHosts* told = joined_.Find(key)) {
-      next = told->target;
+    } else if (const JoinedHosts* joined = joined_.Find(key)) {
+      next = joined->target;
     }
     if (!next) return key;
     key.id = next.value;
@@ -84,7 +84,7 @@ Key AccountsStage::MergeTargetOf(std::uint32_t project, HostId host) {
 }
 
 bool AccountsStage::Waits(const Key& target, const WaitingMerge& merge) {
-  if (target.id == merge.host) return false;  // it will be refused
+  if (target.id == merge.host) return false;  // the merge will be refused
   const HostAccount* host = hosts_.Find({.project = target.project, .id = merge.host, .sub = 0});
   if (host == nullptr || host->elsewhere) return true;
   const HostAccount* into = hosts_.Find(target);
@@ -102,8 +102,7 @@ void AccountsStage::ApplyReadyMerges(const Key& target, Emitter& out) {
 }
 
 void AccountsStage::ApplyAllMerges(Emitter& out) {
-  using Place =
-      std::tuple<std::uint64_t, std::uint64_t, Key, std::size_t>;  // line, host, the place where it waits
+  using Place = std::tuple<std::uint64_t, std::uint64_t, Key, std::size_t>;  // line, host, target, index
   for (;;) {
     std::optional<Place> first;
     merges_.Walk([&](const Key& target, const WaitingMerges& waiting) {
@@ -177,14 +176,13 @@ bool AccountsStage::IsDue(const Key& host) {
   return moves != nullptr && moves->due > 0;
 }
 
-// Expires merges that have waited for a window and that no earlier event can complete, in one order, whatever
-// they waited for.
+// Expires merges that have waited for a window and that no earlier event can complete, in the order (line, host),
+// whatever they waited for.
 bool AccountsStage::ExpireMerges(std::uint32_t project, double now, Emitter& out) {
   const auto known = first_merge_.find(project);
   if (known != first_merge_.end() && known->second + credit::kDefaultResultWindow >= now) return true;
   constexpr std::size_t kAtOnce = 10000;
-  std::vector<std::tuple<std::uint64_t, std::uint64_t, Key>>
-      over;  // line, host, the place where it waits; the first ones
+  std::vector<std::tuple<std::uint64_t, std::uint64_t, Key>> over;  // line, host, target; the first in order
   bool all = true;
   double first = std::numeric_limits<double>::infinity();
   merges_.WalkProject(project, [&](const Key& target, const WaitingMerges& waiting) {
@@ -218,7 +216,7 @@ bool AccountsStage::ExpireMerges(std::uint32_t project, double now, Emitter& out
   return all;
 }
 
-// Merges that waited for a host that has become another host.
+// Merges that waited for host `instead_of`, which has become `target`, now wait for `target`.
 void AccountsStage::WaitFor(const Key& target, const Key& instead_of) {
   const WaitingMerges* waiting = merges_.Find(instead_of);
   if (waiting == nullptr) return;

@@ -153,7 +153,7 @@ void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
   for (const std::uint64_t number : here) SettlePlace(number, out);
 }
 
-// For a sorted grant: sends the host's share on if its host is not here or has become another host. A grant
+// For a buffered grant: sends the host's share on if the host is not here or has become another host. A grant
 // whose user is unknown waits as a whole for the user's event.
 void AccountsStage::SettlePlace(std::uint64_t number, Emitter& out) {
   const Key row{.project = 0, .id = number, .sub = 0};

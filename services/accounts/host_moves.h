@@ -1,4 +1,4 @@
-// What a partition of accounts remembers of a host that has arrived or left; other hosts have no such row.
+// State of ACCOUNTS about a host whose account has arrived or left; other hosts have no such row.
 //
 // A host's account exists once and moves between partitions. In the commit that changes the owner, CLAIMS
 // notifies the partition that the account leaves (HOST_LEAVES) and the partition that it moves to (HOST_COMES).
@@ -34,7 +34,7 @@ struct HostMoves {
   }
 };
 
-// Records sent to other partitions of accounts since the last barrier. A record may be sent on: none is in
+// Records sent to other partitions of ACCOUNTS since the last barrier. A record may be sent on. No record is in
 // flight if a barrier has passed everywhere and nothing was sent since the previous barrier.
 struct MovedRecords {
   std::uint64_t records = 0;

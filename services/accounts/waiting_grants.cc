@@ -108,7 +108,7 @@ void AccountsStage::Release(const Key& key, UserState& user, Emitter& out) {
   bool all = true;
   wire::Grant grant;
   while (const WaitingGrant* row = FirstWaiting(key, user.unnamed, &grant)) {
-    // A grant whose window has ended counts as expired even if it was not examined yet: when it is examined
+    // A grant whose window has ended counts as expired even if it was not examined yet: the time of the examination
     // depends on how commits are cut.
     const bool over = !applies && view != nullptr && DueDay(grant.head) < stream::DayOf(view->time);
     if (!over && !user.known()) break;
@@ -137,7 +137,7 @@ void AccountsStage::Release(const Key& key, UserState& user, Emitter& out) {
 
 void AccountsStage::ApplyWaiting(const WaitingGrant& row, wire::Grant& grant, UserState& user, Emitter& out) {
   TakeShare(grant.head, grant.detail.line, out);
-  // The reversal of a running job has waited together with the job's payments, which go to the user's present
+  // The reversal of a running job has waited together with the job's payments, which are posted to the user's present
   // team.
   if ((grant.head.flags & credit::kGrantCorrects) != 0) grant.head.team = user.TeamNow();
   ApplyToUser(grant.head, row.bytes, &user, out);

@@ -1,6 +1,6 @@
-// Grants to a user that no event has named wait for the user as a whole: host, user and team get nothing yet.
+// A grant to a user whom no event has named waits as a whole: host, user and team get nothing yet.
 //
-// They wait in order of arrival (`order: lockstep`: of application), each in its own row, for their app's
+// Such grants wait in order of arrival (`order: lockstep`: of application), each in its own row, for their app's
 // window after the time of the grant, and at least as long as the grants before them. Then they expire: the
 // user's share is refused (UNKNOWN_USER) with the grant's bytes, and the known host gets its share, as with a
 // deleted user. The ledger keeps the grant. A user that is named later gets the grants that still wait and all
@@ -36,8 +36,7 @@ struct WaitingGrant {
 
 // A user whose waiting grants are being expired or applied, a part of them in each commit.
 struct Releasing {
-  bool applies =
-      false;  // the first grant that has not expired was reached: the later ones wait at least as long
+  bool applies = false;  // the first unexpired grant was reached; later grants wait at least as long
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -51,9 +50,8 @@ struct UnnamedUser {
   std::uint32_t end = 0;    // number of the next grant to arrive
   std::uint64_t expired = 0;
   credit::MicroTotal expired_micro = 0;
-  credit::MicroTotal expired_provisional =
-      0;                          // of the expired sum: partial grants of results that are not decided
-  std::uint64_t expired_end = 0;  // the largest offset of the expired grants, plus one
+  credit::MicroTotal expired_provisional = 0;  // of `expired_micro`: partial grants of undecided results
+  std::uint64_t expired_end = 0;               // the largest offset of the expired grants, plus one
   // Smaller offsets of grants that have not expired. Only with `order: lockstep`; otherwise grants wait in
   // order of offsets.
   std::vector<std::uint64_t> spared;

@@ -50,7 +50,7 @@ Key ResultKey(ProjectId project, ResultId result, HostId host) {
 }
 Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
 
-// The start of a result's window: its sent time, or, if the project sends none, its first event.
+// The start of a result's window: its sent time, or the event's time if the project sends no sent times.
 double WindowBegin(const credit::CompletionFacts& facts) {
   return facts.sent_time > 0 ? facts.sent_time : facts.event_time;
 }
@@ -68,7 +68,7 @@ bool IsOver(const RunRange& run, const stage::ProjectView& view) {
                      [&run](const auto& app) { return run.day < DayOf(app.second.results); });
 }
 
-// The last day on which it is remembered, if no window changes.
+// The last day on which the run is remembered, if no window changes.
 std::int32_t LastDay(const RunRange& run, const stage::ProjectView& view) {
   double window = 0;
   for (const auto& [id, app] : view.catalogue.apps)
@@ -149,8 +149,8 @@ void ClaimsStage::OnOutside(std::size_t input, const RecordView& record, Emitter
     case kDispatches: return OnDispatch(record, out);
     case kCompletions:
     case kValidations: {
-      // Undecodable bytes were put on the completions' topic. On both topics the kind of a record decides, not
-      // its topic.
+      // Bytes that are no Envelope are routed to the topic of completions (wire::RouteEvent). On both topics the kind
+      // of a record decides, not its topic.
       switch (wire::DecodeHot(record.value, &event_)) {
         case wire::HotDecode::kMalformed:
           return stage::Refuse(record, {}, RefusalReason::kUndecodable, "not an Envelope", out);
@@ -343,8 +343,8 @@ void ClaimsStage::TakeHost(const wire::EventHead& head, const wire::HostMember& 
   if ((news & wire::HostMember::kDhrystone) != 0) host.dhrystone = member.dhrystone;
   if ((news & wire::HostMember::kCpus) != 0) host.cpus = member.cpus;
   if ((news & wire::HostMember::kGpus) != 0) host.gpus = member.gpus;
-  // The results still outstanding go on for the owner that it had: a host that has become another host has no
-  // new owner and is not deleted.
+  // Outstanding results of a merged host continue for its last owner: a merged host gets no new owner and is not
+  // deleted.
   if (state.merge.is_set()) return;
   const bool is_first = !std::exchange(host.known, true);
   if ((news & wire::HostMember::kUser) != 0) {
@@ -390,8 +390,8 @@ void ClaimsStage::OnFacts(const RecordView& record, const wire::EventHead& head,
     return stage::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
                          "other facts of this host have this id", out);
   if (!tombstone) return;
-  if (const auto& told = facts_.Need(key).tombstone)
-    calendar_.File(key.project, stage::DayAfter(*told), key.id);
+  if (const auto& kept = facts_.Need(key).tombstone)
+    calendar_.File(key.project, stage::DayAfter(*kept), key.id);
 }
 
 void ClaimsStage::EmitMove(const wire::EventHead& head, HostId host, UserId from, UserId to, Emitter& out) {
@@ -520,7 +520,7 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
                    state.record);
     if (known != nullptr) {
       if (!known->validation.empty()) {
-        // The validator judged a result without outcome; its workunit must not wait for it.
+        // The validator judged a result that has failed; the workunit must not wait for its claim.
         wire::HotEvent validation;
         DecodeKept(pending_, ResultKey(project, facts.result, facts.host), known->validation.bytes,
                    wire::EventKind::kValidation, &validation);
@@ -618,21 +618,21 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
                              "another validation has this id", out);
       const bool decided = before.validation.state != credit::ValidateState::kInconclusive;
       if (decided && facts.state == credit::ValidateState::kInconclusive) {
-        ++duplicates_;  // an older look, overtaken by the decision
+        ++duplicates_;  // of an older validation pass, superseded by the decision
         return;
       }
       if (decided)
         return stage::Refuse(record, project, RefusalReason::kAlreadyDecided,
                              "the validator has already decided this result", out);
       if (facts.pass < before.validation.pass) {
-        ++duplicates_;  // an older look, overtaken
+        ++duplicates_;  // of an older validation pass
         return;
       }
     }
   } else if (const Seen* seen =
                  FindSeen(project, *view, facts.host, facts.result.value, kSeenCompletion | kSeenValidation);
              seen != nullptr) {
-    // An inconclusive look that was overtaken by the decision has no effect, and its bytes are not remembered.
+    // An inconclusive validation that the decision has superseded has no effect, and its bytes are not remembered.
     if (seen->validation_hash == wire::HashOfFacts(record.value) ||
         (facts.state == credit::ValidateState::kInconclusive && (seen->flags & kSeenValidation) != 0)) {
       ++duplicates_;
@@ -714,9 +714,10 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     sent.waits_for_host = false;
     return;
   }
-  // GRANTS may have forgotten an earlier grant of the result under another host: its event time is never ahead
-  // of this stage's, and its catalogue never behind. Events of one result wait that long for each other only if
-  // one of them was dated ahead of the event time at its arrival.
+  // GRANTS may have forgotten an earlier grant of the result under another host. After this check GRANTS still
+  // remembers it, because the event time of GRANTS is never ahead of this stage's, and its catalogue never behind.
+  // Events of one result wait that long for each other only if one of them was dated ahead of the event time at its
+  // arrival.
   if (WindowBegin(job) < view.HorizonOf(job.app).workunits) {
     EmitExpired(project, checked, pending->line(), out);
     for (const WaitingEvent* event : {&pending->validation, &pending->completion})
@@ -792,7 +793,7 @@ void ClaimsStage::EmitInvalid(ProjectId project, const credit::CompletionFacts& 
   out.Emit(wire::kGrants, wire::OwnerPartition(project, claim.user, claim.host, options_.partitions), bytes_);
 }
 
-// Closes the workunit's set without a claim for this result.
+// Notifies GRANTS that there will be no claim for this result, so that its workunit does not wait.
 void ClaimsStage::EmitExpired(ProjectId project, const credit::ValidationFacts& validation,
                               std::uint64_t line, Emitter& out) {
   if (validation.late || validation.claims == 0) return;
@@ -820,7 +821,7 @@ void ClaimsStage::EmitExpired(ProjectId project, const credit::ValidationFacts& 
   out.Emit(wire::kClaims, wire::WorkunitPartition(project, claim.workunit, options_.partitions), bytes_);
 }
 
-// In order of result within a table, so that the outcome has one order.
+// In order of keys within a table, so that the outcome is deterministic.
 bool ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
   const auto known = first_due_.find(project.value);
   if (known != first_due_.end() && known->second >= now) return true;
@@ -839,7 +840,7 @@ bool ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
   return all;
 }
 
-// Returns the size of the events.
+// Returns the size of the events in bytes.
 std::uint64_t ClaimsStage::ExpirePending(ProjectId project, const Key& key, double now, Emitter& out) {
   const stage::ProjectView& view = projects_.Need(ProjectKey(project));
   const Pending pending = pending_.Need(key);
@@ -870,8 +871,8 @@ std::uint64_t ClaimsStage::ExpirePending(ProjectId project, const Key& key, doub
     const Key host = HostKey(project, HostId(pending.host));
     if (hosts_.Need(host).empty()) hosts_.Erase(host);
   }
-  // A dispatch that expires alone is a job that never came back; the scheduler's time-out reports that if it
-  // matters.
+  // A dispatch that expires alone is not refused: its job never came back, and if that matters, the scheduler sends a
+  // time-out.
   return pending.dispatch.size() + pending.completion.bytes.size() + pending.validation.bytes.size();
 }
 
@@ -886,7 +887,7 @@ const Seen* ClaimsStage::FindSeen(ProjectId project, const stage::ProjectView& v
                                   std::uint64_t result, std::uint8_t kind) {
   const HostState* state = hosts_.Find(HostKey(project, host));
   if (state == nullptr) return nullptr;
-  // A result whose window has ended counts as forgotten even if its row still exists: when rows are deleted
+  // A result whose window has ended counts as forgotten even if its row still exists: the time of the row's deletion
   // depends on how commits are cut.
   constexpr std::uint32_t kNumbersOfOthers = kSeenEventId | kSeenTimeOut;
   const auto matches = [&](const Seen& seen) {
@@ -974,7 +975,6 @@ void ClaimsStage::Forget(std::size_t hosts) {
       });
 }
 
-// For results that are in no run yet.
 std::int32_t ClaimsStage::ForgetEndedJobs(const Key& host, const stage::ProjectView& view) {
   HostState& state = hosts_.Mutable(host);
   std::int32_t next = 0;

@@ -40,7 +40,7 @@ namespace cobblestone::claims {
 struct ClaimsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
-  double future_limit = 3600;  // s: an event may be so much later than the time at which it was appended
+  double future_limit = 3600;  // s: most that an event's time may be after the time of its append
   bool lockstep = false;       // `order: lockstep`
   std::size_t rows_per_commit = stage::CommitBudget::kRows;  // for tests
 };
@@ -85,7 +85,7 @@ class ClaimsStage final : public stream::Stage {
   // False: rows that are due at the watermark are left for the next commit.
   bool Pass(const wire::Watermark& watermark, stream::Emitter& out);
   void EmitPassed(const wire::Passed& passed, stream::Emitter& out);
-  // An event of a kind that its topic does not carry: a watermark, or refused.
+  // For a record that is no event of its topic: processes a watermark, refuses anything else.
   void OnOther(std::size_t input, const stream::RecordView& record, std::string detail, stream::Emitter& out);
   void OnMember(const stream::RecordView& record, stream::Emitter& out);
   void OnHost(const stream::RecordView& record, const wire::EventHead& head, const wire::HostMember& member,
@@ -96,11 +96,11 @@ class ClaimsStage final : public stream::Stage {
                stream::Emitter& out);
   void OnMerge(const stream::RecordView& record, const wire::EventHead& head, const wire::HostMerge& merge,
                stream::Emitter& out);
-  // Asks the partition of the target host of a merge whether the same user owns it; and handles the answer of
-  // that partition.
+  // Asks the partition of a merge's target host whether `asked.user` owns the target. OnOwnerQuestion() runs in that
+  // partition; its answer goes to ACCOUNTS, through the ledger (merges.cc).
   void AskOwner(const stream::RecordView& record, const wire::EventHead& head, const wire::HostAsked& asked,
                 stream::Emitter& out);
-  // To another partition of this stage.
+  // Sends an event to the partition of this stage that has host `to`.
   void SendToPeer(ProjectId project, HostId to, const wire::Event& event, std::uint64_t line,
                   stream::Emitter& out);
   std::uint64_t WatermarkCount();
@@ -119,7 +119,7 @@ class ClaimsStage final : public stream::Stage {
   bool ApplyResultHolder(ProjectId project, const wire::HeldResult& held);
   bool IsDecided(const stream::Key& result, HostId host);
   void ForwardResult(const stream::Key& result, std::uint64_t line, stream::Emitter& out);
-  // False: the event is of this partition.
+  // False: the event belongs to this partition.
   bool ForwardEvent(const stream::RecordView& record, ProjectId project, ResultId result, HostId named,
                     stream::Emitter& out);
   bool ExpireForwarded(ProjectId project);  // as Expire()
@@ -137,7 +137,7 @@ class ClaimsStage final : public stream::Stage {
   // Notifies both partitions of accounts (which may be the same) that the host's account moves to another
   // owner.
   void EmitMove(const wire::EventHead& head, HostId host, UserId from, UserId to, stream::Emitter& out);
-  // An operator reverses what a running job was paid (reversed_jobs.cc).
+  // An operator reverses payments of a running job (reversed_jobs.cc).
   void OnJobReversal(const stream::RecordView& record, const wire::EventHead& head,
                      const wire::JobReversal& reversal, stream::Emitter& out);
   // Null: refused, or a duplicate.
@@ -158,7 +158,7 @@ class ClaimsStage final : public stream::Stage {
                       const wire::OpeningTotal& opening, stream::Emitter& out);
   void EmitOpening(const stream::Key& key, HostState& host, const wire::EventStamp& stamp,
                    const wire::OpeningTotal& opening, stream::Emitter& out);
-  // The balance that waited for the host's event, if there is one.
+  // Emits the balance that waited for the host's event, if there is one.
   void ReleaseOpening(const stream::Key& key, HostState& host, stream::Emitter& out);
   bool ExpireOpenings(ProjectId project, stream::Emitter& out);  // as Expire()
   void OnDispatch(const stream::RecordView& record, stream::Emitter& out);
@@ -169,8 +169,8 @@ class ClaimsStage final : public stream::Stage {
                            const credit::HostRecord& host, OpenJob& job);
   bool PriceOrWait(const stream::Key& key, const wire::Dispatch& dispatch, OpenJob& job,
                    stream::Emitter& out);
-  // Processes what waited for the host's event: first jobs without a price, then results. What exceeds the
-  // commit's budget is done in the next commits.
+  // Processes the rows that waited for the host's event: first jobs without a price, then results. Rows beyond the
+  // commit's budget are left for the next commits.
   void Release(const stream::Key& host, HostState& state, stream::Emitter& out);
   void PriceJobOf(ProjectId project, HostId host, std::uint64_t result, const HostState& state,
                   stream::Emitter& out);
@@ -183,14 +183,14 @@ class ClaimsStage final : public stream::Stage {
   void RefuseWaiting(ProjectId project, const wire::Dispatch& dispatch, stream::Emitter& out);
   void RefuseTrickle(const stream::RecordView& record, ProjectId project, ResultId result,
                      wire::RefusalReason reason, std::string detail, stream::Emitter& out);
-  // Writes a trickle that was paid nothing to the ledger, for people.
+  // Writes a trickle that was paid nothing to the ledger, where no stage uses it.
   void EmitUnpaidTrickle(const stream::RecordView& record, ProjectId project, ResultId result, HostId host,
                          const wire::PartialGrant& unpaid, std::string_view detail, stream::Emitter& out);
   void OnTrickle(const stream::RecordView& record, stream::Emitter& out);
   [[nodiscard]] double ReturnTime(const stream::Key& key);
   void PayTrickle(const stream::Key& key, const wire::EventHead& head, const wire::Trickle& trickle,
                   const stream::RecordView& record, stream::Emitter& out);
-  // These do nothing if the result has no such job, or the job has ended.
+  // CloseJob() and EndJob() do nothing if the result has no job, or if the job has ended.
   void CloseJob(const stream::Key& key, const Pending& pending, credit::Claim& claim);
   void EndJob(const stream::Key& key, const Pending& pending, double time, std::uint64_t line,
               std::string_view reason, stream::Emitter& out);
@@ -199,7 +199,8 @@ class ClaimsStage final : public stream::Stage {
   void LeaveJob(const stream::Key& key, const Pending* pending, const credit::CompletionFacts& back,
                 std::uint64_t line);
   void ForgetJob(const stream::Key& key);
-  // Returns the day after which the next one ends; 0: there is none.
+  // For results that are in no closed run yet. Returns the last day on which one of them is still remembered;
+  // 0: none.
   std::int32_t ForgetEndedJobs(const stream::Key& host, const stage::ProjectView& view);
   void EraseJob(const stream::Key& key, const OpenJob& job);
   bool ExpireTrickles(ProjectId project, stream::Emitter& out);  // as Expire()
@@ -221,8 +222,8 @@ class ClaimsStage final : public stream::Stage {
                    stream::Emitter& out);
   void EmitExpired(ProjectId project, const credit::ValidationFacts& validation, std::uint64_t line,
                    stream::Emitter& out);
-  // Refuses what has waited longer than its window. False: the commit's budget is spent, and some of it is
-  // left.
+  // Expires rows that have waited longer than their windows. False: the commit's budget is spent, and some due rows
+  // are left.
   bool Expire(ProjectId project, double now, stream::Emitter& out);
   std::uint64_t ExpirePending(ProjectId project, const stream::Key& key, double now, stream::Emitter& out);
   void WaitsFrom(ProjectId project, double since, double window);
@@ -257,23 +258,23 @@ class ClaimsStage final : public stream::Stage {
   stream::Table<PeerProgress> peer_progress_;
   stream::Table<Releasing> releasing_;  // by host
   Machines machines_;
-  // Hosts that have runs, by a day on which all runs present at filing have ended; and deleted hosts, by the
-  // day after which files no longer list them.
+  // Hosts that have runs or ended jobs, by a day on which those present at filing have ended; and deleted hosts, by
+  // the day after which files no longer list them.
   stream::Calendar calendar_;
   stream::Watermarks watermarks_;
-  wire::HotEvent event_;       // the record's, reused
+  wire::HotEvent event_;       // of the record in process, reused
   wire::HotEvent completion_;  // decoded again for a join, reused
   wire::HotEvent validation_;
   credit::ClaimDecision decision_;                                // reused
   std::string bytes_;                                             // reused
   std::string late_trickle_;                                      // reused
   std::map<std::uint32_t, std::vector<credit::Sample>> samples_;  // by project, of this commit
-  // By project: no waiting row expires before this time. Derived: absent means not known, so all are examined.
+  // By project: no waiting row expires before this time. Derived: absent means unknown, so all are examined.
   std::map<std::uint32_t, double> first_due_;
   stage::Expiry expiry_;
   stage::CommitBudget budget_;
   std::uint32_t hops_ = 0;        // partitions that the record in process has passed through
-  std::uint64_t duplicates_ = 0;  // dropped since open; for people, not state
+  std::uint64_t duplicates_ = 0;  // dropped since open; a statistic, not state
 };
 
 }  // namespace cobblestone::claims

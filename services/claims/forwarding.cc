@@ -66,7 +66,8 @@ std::uint64_t ClaimsStage::WatermarkCount() { return options_.lockstep ? waterma
 
 // ---- The host that has ended ---------------------------------------------------------------------------------------
 
-// For a result of a merged host that is outstanding, or that is decided and remembered until then (UNIX s).
+// For a result of a merged host that is outstanding (`until` 0), or that is decided and remembered until
+// `until` (UNIX s).
 void ClaimsStage::SendHolderToMergeTarget(const Key& result, HostId host, const credit::AppRow* app,
                                           double until, std::uint64_t line, Emitter& out) {
   const HostState* state = hosts_.Find(HostKey(result.project, host));
@@ -115,7 +116,7 @@ void ClaimsStage::SendHoldersToMergeTarget(ProjectId project, HostId host, std::
   // Decided results whose trickles may still arrive.
   const HostState& state = hosts_.Need(HostKey(project.value, host));
   if (!state.has_ended_jobs) return;
-  const auto tell = [&](const Seen& seen) {
+  const auto send = [&](const Seen& seen) {
     if (!EndsResult(seen)) return;
     const Key key = ResultKey(project.value, seen.result, host);
     if (const OpenJob* job = jobs_.Find(key); job != nullptr && job->ended)
@@ -124,8 +125,8 @@ void ClaimsStage::SendHoldersToMergeTarget(ProjectId project, HostId host, std::
   for (const RunRange& range : state.runs)
     for (const Seen& seen : std::vector<Seen>(
              runs_.Need({.project = project.value, .id = host.value, .sub = range.number}).results))
-      tell(seen);
-  for (const Seen& seen : state.open) tell(seen);
+      send(seen);
+  for (const Seen& seen : state.open) send(seen);
 }
 
 // For a host that has itself become another host. Merges may form a cycle: no host is notified twice.
@@ -161,7 +162,7 @@ bool ClaimsStage::ApplyResultHolder(ProjectId project, const wire::HeldResult& h
   if (held.holder == held.host) return false;
   const Key key = ResultKey(project.value, held.result.value, held.host);
   if (const Pending* pending = pending_.Find(key); pending != nullptr && !pending->dispatch.empty())
-    return false;  // it was sent to this host, too
+    return false;  // the result was sent to this host, too
   if (const OpenJob* job = jobs_.Find(key); job != nullptr && job->priced && IsDecided(key, held.host))
     return false;
   ForwardedResult row{.host = held.host.value,
@@ -172,7 +173,7 @@ bool ClaimsStage::ApplyResultHolder(ProjectId project, const wire::HeldResult& h
                       .by = held.by};
   if (row.until > 0) WaitsFrom(project, row.until, 0);
   if (const ForwardedResult* known = forwarded_.Find(key); known != nullptr) {
-    // Of two contradicting records, the one whose host has the dispatch counts, in any order of arrival.
+    // Of two contradicting records, the record whose holder has the dispatch counts, in any order of arrival.
     const auto rank = [](const ForwardedResult& one) { return std::tuple(!one.sent, one.holder); };
     if (known->holder == held.holder) {
       if (row.name.empty()) row.name = known->name;
@@ -192,7 +193,7 @@ bool ClaimsStage::IsDecided(const Key& result, HostId host) {
   return view != nullptr && FindSeen(project, *view, host, result.id, kSeenCompletion) != nullptr;
 }
 
-// Sends on the events of a result that arrived before it was known to be another host's.
+// Forwards the events of a result that arrived before the notice about its holder.
 void ClaimsStage::ForwardResult(const Key& key, std::uint64_t line, Emitter& out) {
   const ForwardedResult row = forwarded_.Need(key);
   const ProjectId project(key.project);
@@ -315,7 +316,7 @@ void ClaimsStage::ProcessDuePeerMessages(Emitter& out) {
 }
 
 void ClaimsStage::ProcessPeerMessages(std::span<const PeerMessage> all, Emitter& out) {
-  std::map<Key, std::uint64_t> newly_forwarded;  // and the line that it was set by
+  std::map<Key, std::uint64_t> newly_forwarded;  // result, and the line of its notice
   for (const PeerMessage& one : all) {
     const ProjectId project = one.event.head.project;
     if (const auto* held = std::get_if<wire::HeldResult>(&one.event.body))
@@ -346,7 +347,7 @@ std::uint64_t ClaimsStage::CountMoved() {
   return moved;
 }
 
-// ---- The host that it was sent to ----------------------------------------------------------------------------------
+// ---- The host that the result was sent to --------------------------------------------------------------------------
 
 void ClaimsStage::ProcessForwarded(const RecordView& record, std::uint32_t hops, Emitter& out) {
   hops_ = hops;

@@ -6,13 +6,13 @@
 // The partition of the ended host notifies the partition of the other host of each outstanding result
 // (HeldResult). The other partition forwards events that name its host for the result (HandedEvent), also
 // those that have waited there, and passes the notice on if its host has ended too. So a job keeps its place,
-// its high-water watermarks, its price and its owner. Decisions that were made there before the notice
+// its high-water marks, its price and its owner. Decisions that were made there before the notice
 // arrived are sent back as well (DecidedResult): GRANTS then settles the job's payments against them. All
 // these records go on `hosts`, in order with the merges.
 //
-// Lockstep: records that partitions send each other for this wait for a watermark: the second watermark after
-// the record was sent. All such records have arrived before that watermark. At the watermark they are applied
-// in order of lines: first the records that say to whom results were sent, then decided results, then events.
+// Lockstep: such a record from one partition to another waits for the second watermark after it was
+// sent; by then all such records have arrived. At the watermark they are applied in order of lines: first the
+// notices (HeldResult), then decided results, then events.
 // So the exchange proceeds in rounds, and the outcome depends neither on the partition of a host nor on the
 // latency between partitions.
 #pragma once
@@ -31,9 +31,9 @@ struct ForwardedResult {
   std::uint64_t host = 0;
   HostId holder;
   std::string name;        // of the result; empty: unknown
-  double until = 0;        // UNIX s: kept until then; 0: the result is not decided
+  double until = 0;        // UNIX s: the row is kept until then; 0: the result is not decided
   bool sent = false;       // its dispatch is known
-  std::vector<HostId> by;  // hosts between the two, in order
+  std::vector<HostId> by;  // hosts between `holder` and `host`, in order of their merges
 
   friend bool operator==(const ForwardedResult&, const ForwardedResult&) = default;
   template <class Self, class F>
@@ -42,7 +42,7 @@ struct ForwardedResult {
   }
 };
 
-// Lockstep: a record from another partition of this stage that waits for its watermark. By number, in order of
+// Lockstep: a record from another partition of this stage that waits for its watermark. Key: a number in order of
 // arrival.
 struct PeerMessageRow {
   std::uint64_t after = 0;  // the number of watermarks that had passed when it was sent
@@ -59,8 +59,8 @@ struct PeerMessageRow {
 
 // Lockstep; one row, present only if it is not all zero.
 struct PeerProgress {
-  std::uint64_t moved = 0;  // records that partitions of this stage were sent since the last barrier
-  std::uint64_t waits = 0;  // the number of HandedRows
+  std::uint64_t moved = 0;  // records sent from here to partitions of this stage since the last barrier
+  std::uint64_t waits = 0;  // the number of PeerMessageRows
   std::uint64_t next = 0;   // number of the next PeerMessageRow
 
   template <class Self, class F>

@@ -1,7 +1,7 @@
-// Machines of account managers (docs/rules.md, section 42): which host a machine is at each project (a link), and which
-// counters of it are counted there. A part of CLAIMS with its own rows: a machine's events go to the partition
-// of its number, whatever their project, and name no job. Estimates from its reports go directly to the ledger
-// (ESTIMATE), to the owner that the project's event names; they award nothing.
+// Machines of account managers (docs/rules.md, section 42): which host a machine is at each project (a link),
+// and which of its counters count there. A part of CLAIMS with its own rows: a machine's events go to the
+// partition of its number, whatever their project, and name no job. Estimates from its reports go directly to
+// the ledger (ESTIMATE), to the owner that the project's event names; they award nothing.
 //
 // A report belongs to the host that the machine was at the report's time: the newest link by then is in force,
 // and the first link for all time before it, so that links and reports may arrive in any order. A report of a
@@ -43,7 +43,7 @@ struct MachineLink {
 struct MachineProject {
   std::uint32_t project = 0;
   std::vector<MachineLink> links;  // ascending by time and id
-  wire::EventStamp report;         // the newest that counted
+  wire::EventStamp report;         // the newest report that counted
   credit::EstimateStanding standing;
 
   // The link in force at `time`; null if there is none.
@@ -55,7 +55,7 @@ struct MachineProject {
   }
 };
 
-// By number, not by project.
+// By the machine's number, without a project.
 struct MachineState {
   credit::EstimateAllowance allowance;
   std::vector<MachineProject> projects;  // in order of their first event

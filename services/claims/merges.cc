@@ -61,9 +61,9 @@ void ClaimsStage::OnMerge(const RecordView& record, const wire::EventHead& head,
   SendHoldersToMergeTarget(head.project, merge.host, record.line, out);
 }
 
-// In lockstep the question has the merge's line, as every record there has a line, and it is read in the
-// merge's own period, whichever partition asks: before the period ends a watermark passes everywhere after the
-// merge, and all consequences of the merge are before the next watermark.
+// In lockstep the question has the line of the merge, because every record has a line. The question is read in
+// the period of the merge, whichever partition asks: between the merge and the end of its period a watermark
+// passes in all partitions, and all consequences of the merge are before the next watermark.
 void ClaimsStage::AskOwner(const RecordView& record, const wire::EventHead& head,
                            const wire::HostAsked& asked, Emitter& out) {
   SendToPeer(head.project, asked.host, {.head = head, .body = asked}, record.line, out);
@@ -75,9 +75,9 @@ void ClaimsStage::OnOwnerQuestion(const wire::EventHead& head, const wire::HostA
   const Key key{.project = head.project.value, .id = asked.host.value, .sub = 0};
   const HostState* known = hosts_.Find(key);
   const bool is_known = known != nullptr && known->record.known;
-  const bool is_his = is_known && known->record.user == asked.user;
+  const bool is_owner = is_known && known->record.user == asked.user;
   if (!is_known && !(known != nullptr && known->asked)) hosts_.Mutable(key).asked = true;
-  EmitOwnerAnswer(head, is_his ? wire::GrantKind::kHostNamed : wire::GrantKind::kHostOthers, asked.host,
+  EmitOwnerAnswer(head, is_owner ? wire::GrantKind::kHostNamed : wire::GrantKind::kHostOthers, asked.host,
                   asked.user, out);
 }
 

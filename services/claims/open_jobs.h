@@ -123,27 +123,26 @@ struct OpenJob {
   std::vector<OpenTrickle> trickles;  // of the newest sending, one for each rule
   std::vector<credit::PaidPartial> paid;
   std::int64_t version = 0;  // of the app
-  // Its result is decided: `paid` is the sum that it would have been paid by now if it were not decided.
+  // The result is decided; `paid` is the sum that the job would have been paid by now without the decision.
   bool ended = false;
   double return_time = 0;  // if ended: UNIX s, when the result came back
   std::uint64_t line = 0;  // if ended: of the decision
   double peak_flops = 0;   // if ended without a dispatch: the completion's, FLOP/s
   std::vector<ReversedPartial> reversed;
-  std::string
-      dispatch;  // the dispatch's bytes, if the job ended before its host was known; kept until the host is known
+  std::string dispatch;  // bytes; only of a job that ended before its host was known, until the host is known
   std::vector<wire::EventStamp> repriced;  // of its repricings, in order
   double sent_time = 0;  // UNIX s, of `trickles`; before any dispatch arrives, the completion's; 0: unknown
   std::vector<Sending> earlier;       // in order of their sent times
   std::vector<std::string> replaced;  // with `dispatch`: the dispatches before it, in order
 
-  // The earlier sending that was the newest at that time, UNIX s; null: the present sending was.
+  // The earlier sending that was the newest at `time`, UNIX s; null: the present sending was the newest.
   [[nodiscard]] Sending* EarlierAt(double time) {
     if (earlier.empty() || sent_time <= time) return nullptr;
     const auto later = std::find_if(earlier.begin() + 1, earlier.end(),
                                     [&](const Sending& one) { return one.sent_time > time; });
     return &*std::prev(later);
   }
-  // True if the dispatch has a sent time, and it is none of the priced sendings.
+  // True if the dispatch has a sent time and belongs to none of the priced sendings.
   [[nodiscard]] bool IsFurther(const SentAs& next) const {
     const auto is_it = [&](double sent) { return AreOfOneSending(sent, next.sent_time); };
     return next.sent_time > 0 && sent_time > 0 && next.app == app && !is_it(sent_time) &&

@@ -1,12 +1,12 @@
 // Repricing of a running job by an operator (docs/rules.md, section 49): the part of ClaimsStage that puts
 // another version of the policy in force for the job.
 //
-// The event has, for each owner and team, the payments at the version's price, computed from the ledger,
-// which CLAIMS does not read. The event is accepted only if it includes exactly the job's payments and the
-// operators' reversals of them, and if its total equals the version's price of the job's present high-water
-// marks. So it can neither miss a trickle nor count one twice. From then on the job is treated as if the
-// version had been in force at its dispatch: later trickles are paid by the version for progress beyond those
-// high-water marks, and the decision settles by it.
+// The event has, for each owner and team, the payments at the version's price. The operator's command has
+// computed them from the ledger, which CLAIMS does not read. The event is accepted only if it includes exactly
+// the job's payments and the operators' reversals of them, and if its total equals the version's price of the
+// job's present high-water marks. So it can neither miss a trickle nor count one twice. From then on the job is
+// treated as if the version had been in force at its dispatch: later trickles are paid by the version for
+// progress beyond those high-water marks, and the decision settles by it.
 #include <algorithm>
 #include <map>
 #include <optional>

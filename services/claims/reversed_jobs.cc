@@ -1,9 +1,9 @@
-// Reversal of a running job by an operator (docs/rules.md, section 47): the part of ClaimsStage that knows what
-// the job was paid and how much of it was reversed.
+// Reversal of a running job by an operator (docs/rules.md, section 47): the part of ClaimsStage that knows the job's
+// payments and their reversals.
 //
 // The event names one owner and team, and the sum of the job's payments to them up to which everything is
-// reversed. So a duplicate or late event reverses nothing twice, and what the job earns meanwhile stays until
-// the next reversal. High-water marks stay unchanged: later trickles pay only for progress beyond them, and
+// reversed. So a duplicate or late event reverses nothing twice, and payments made meanwhile stay until the next
+// reversal. High-water marks stay unchanged: later trickles pay only for progress beyond them, and
 // the decision counts the reversed amount as paid (common/credit/trickles/partial_settlement.h).
 #include <algorithm>
 #include <optional>

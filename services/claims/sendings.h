@@ -32,14 +32,14 @@ inline std::vector<SentAs> SendingsOf(const stream::TableBase& table, const stre
   return sent;
 }
 
-// True if one of them has the same facts.
+// True if a kept dispatch has the same facts.
 inline bool IsOneOf(std::string_view dispatch, const std::vector<std::string>& replaced,
                     const std::string& newest) {
   const auto same = [&](const std::string& one) { return wire::SameFacts(one, dispatch); };
   return (!newest.empty() && same(newest)) || std::any_of(replaced.begin(), replaced.end(), same);
 }
 
-// The reason why it is not a further sending; null: it is a further sending, or the first.
+// The reason why the dispatch is not a further sending; null: it is a further sending, or the first.
 inline const char* WhyNoSending(const SentAs& dispatch, const std::vector<SentAs>& sent) {
   for (const SentAs& one : sent) {
     if (!(dispatch.sent_time > 0) || !(one.sent_time > 0)) return "another dispatch of this result";
@@ -50,14 +50,14 @@ inline const char* WhyNoSending(const SentAs& dispatch, const std::vector<SentAs
   return nullptr;
 }
 
-// Its place among the known sendings.
+// The dispatch's place among the known sendings.
 inline std::size_t PlaceOf(const SentAs& dispatch, const std::vector<SentAs>& sent) {
   const auto later = std::find_if(sent.begin(), sent.end(),
                                   [&](const SentAs& one) { return one.sent_time > dispatch.sent_time; });
   return static_cast<std::size_t>(later - sent.begin());
 }
 
-// Inserts the dispatch at that place.
+// Inserts the dispatch at `place`.
 inline void KeepDispatch(std::string dispatch, std::size_t place, std::vector<std::string>* replaced,
                          std::string* newest) {
   if (!newest->empty()) {

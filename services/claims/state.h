@@ -1,4 +1,4 @@
-// What the claims stage remembers, by host and by result.
+// State of CLAIMS, by host and by result.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +54,7 @@ struct WaitingEvent {
 
 // A result whose partner (completion or validation) or whose host has not arrived.
 struct Pending {
-  std::string dispatch;  // the newest dispatch's bytes; never refused once it is here
+  std::string dispatch;  // bytes of the newest dispatch; a stored dispatch is never refused
   WaitingEvent completion;
   WaitingEvent validation;
   std::uint64_t host = 0;
@@ -64,7 +64,7 @@ struct Pending {
   bool has_job = false;               // its trickles are paid while it runs (open_jobs.h)
   std::vector<std::string> replaced;  // dispatches before the newest one, in order of their sent times
 
-  // The higher input line of both: the line of the decision.
+  // The line of the decision: the higher input line of completion and validation.
   [[nodiscard]] std::uint64_t line() const { return std::max(completion.line, validation.line); }
   void Clear() {
     dispatch.clear();
@@ -89,7 +89,7 @@ enum SeenFlag : std::uint8_t {
 };
 
 // A decided result, remembered as long as repeats of its events may arrive: forgotten when its day is before
-// its app's horizon (wire::Horizon). Hashes of the bytes distinguish a repeat from an event with other
+// its app's horizon (stage::Horizon). Hashes of the bytes distinguish a repeat from an event with other
 // contents.
 struct Seen {
   std::uint64_t result = 0;
@@ -142,7 +142,6 @@ struct OpeningStamp {
   }
 };
 
-// The opening balance for a host that no event has named yet. There is at most one, as for a known host.
 // The time in UNIX s after which a row that waits since `since` is due.
 inline constexpr auto DueAfterDefaultWindow = [](const stream::Key&, const auto& row) {
   return row.since + credit::kDefaultResultWindow;
@@ -167,6 +166,7 @@ struct Releasing {
 };
 inline constexpr stream::TableSpec<Releasing> kReleasingTable{.id = 29, .version = 1};
 
+// The opening balance for a host that no event has named yet. There is at most one, as for a known host.
 struct WaitingOpening {
   wire::EventStamp stamp;
   double since = 0;        // UNIX s: its event's time, or its arrival if that is later
@@ -189,13 +189,13 @@ struct HostState {
   std::uint32_t next_run = 0;
   std::vector<std::uint64_t> waiting;   // results that wait for the member event, in order
   std::vector<std::uint64_t> unpriced;  // results whose trickles wait for the member event (open_jobs.h)
-  wire::EventStamp merge;               // the event that ended it, for a host that has become another host:
-  HostId into;                          // that host
+  wire::EventStamp merge;               // of a host that has become another host: the event that ended it
+  HostId into;                          // the host that it has become
   bool has_ended_jobs = false;          // trickles may still come for jobs of decided results (open_jobs.h)
-  bool asked = false;                   // before its member event: another host is to be merged into it
-  wire::FieldStamps earlier;            // with `member`
+  bool asked = false;                   // before its member event: a merge into it has asked for its owner
+  wire::FieldStamps earlier;            // with `member` (field_stamps.h)
 
-  // No event about it or its results was ever accepted.
+  // No event about the host or its results was ever accepted.
   [[nodiscard]] bool empty() const {
     return !record.known && record.versions.empty() && record.apps.empty() && opening_rows.empty() &&
            open.empty() && runs.empty() && waiting.empty() && unpriced.empty() && !asked;

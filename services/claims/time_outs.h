@@ -15,7 +15,7 @@
 
 namespace cobblestone::claims {
 
-// A SeenFlag: `result` is a time-out's key, and no decision of a result.
+// A SeenFlag: Seen::result is the key of a time-out, not a decided result.
 inline constexpr std::uint8_t kSeenTimeOut = 8;
 
 // True: a row of Seen for a result that was decided or has failed. False: an error without a result, or a

@@ -115,7 +115,8 @@ void ClaimsStage::PriceJobOf(ProjectId project, HostId host, std::uint64_t resul
   const Key key{.project = project.value, .id = result, .sub = host.value};
   const OpenJob* unpriced = jobs_.Find(key);
   if (unpriced == nullptr || unpriced->priced) return;  // the job has ended without a result
-  // When rows of ended results are deleted depends on how commits are cut.
+  // A forgotten result has no job, even if the job's row still exists: the time of the row's deletion depends on how
+  // commits are cut.
   if (unpriced->ended && FindSeen(project, view, host, result, kSeenCompletion) == nullptr) return;
   const Pending* pending = unpriced->ended ? nullptr : pending_.Find(key);
   std::vector<std::string> dispatches = pending != nullptr ? pending->replaced : unpriced->replaced;
@@ -138,7 +139,7 @@ void ClaimsStage::TakeWaiting(const Key& key, stream::Table<WaitingTrickles>& ta
   const WaitingTrickles waiting = *row;
   table.Erase(key);
   for (const WaitingEvent& one : waiting.events) {
-    static_cast<void>(ParseKept<wire::Trickle>(table, key, one.bytes));  // not kept if it does not decode
+    static_cast<void>(ParseKept<wire::Trickle>(table, key, one.bytes));  // throws if the row is damaged
     budget_.Take(one.bytes.size());
     OnTrickle(one.Record(options_.partition), out);
   }
@@ -257,8 +258,8 @@ void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
   if (!event.ok())
     return stage::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
-  if (const auto* high_water_mark = std::get_if<wire::Watermark>(&event->body))
-    return OnWatermark(kTrickles, *high_water_mark, out);
+  if (const auto* watermark = std::get_if<wire::Watermark>(&event->body))
+    return OnWatermark(kTrickles, *watermark, out);
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
     return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
@@ -283,7 +284,8 @@ void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
   if (ForwardEvent(record, project, ResultId(result), trickle->host, out)) return;
   const Key key{.project = project.value, .id = result, .sub = trickle->host.value};
   const OpenJob* job = jobs_.Find(key);
-  // When rows of ended results are deleted depends on how commits are cut.
+  // A forgotten result has no job, even if the job's row still exists: the time of the row's deletion depends on how
+  // commits are cut.
   if (job != nullptr && job->ended &&
       FindSeen(project, *view, trickle->host, result, kSeenCompletion) == nullptr)
     job = nullptr;
@@ -355,7 +357,7 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
     if (!open->sent_price.empty()) partial.sent_price = open->sent_price.front();
   }
   if (decision.partial == 0) {
-    ++duplicates_;  // a repeat, older than what was paid, or beyond what can be paid
+    ++duplicates_;  // a repeat, or progress that is already paid or exceeds the limits
     partial.outcome = decision.outcome;
     return EmitUnpaidTrickle(record, project, ResultId(key.id), trickle.host, partial, {}, out);
   }
@@ -424,7 +426,7 @@ void ClaimsStage::LeaveJob(const Key& key, const Pending* pending, const credit:
   if (pending != nullptr && pending->has_job) {
     if (!keeps) return ForgetJob(key);
   } else {
-    // A dispatch that arrived before has opened no job.
+    // If a dispatch is stored, it has opened no job because the app paid no trickles then.
     if (!keeps || app->policy.trickles.empty() || (pending != nullptr && !pending->dispatch.empty())) return;
     jobs_.Mutable(key) = {.host = back.host.value,
                           .app = back.app.value,

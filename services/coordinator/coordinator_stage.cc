@@ -137,7 +137,8 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
   if (const auto* tick = std::get_if<wire::Tick>(&event->body)) time = std::max(time, tick->time);
   if (auto refusal = stage::FromTheFuture(record, time, options_.future_limit))
     return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
-  // Ticks are compared by time only, which never goes back. A barrier that is repeated is another barrier.
+  // A tick is compared with the last tick by time only, because time never goes back. A repeated barrier is a
+  // new barrier.
   if (std::holds_alternative<wire::Tick>(event->body))
     return OnTick(project, std::get<wire::Tick>(event->body).time, out);
   if (const auto* barrier = std::get_if<wire::Barrier>(&event->body))
@@ -227,7 +228,7 @@ void CoordinatorStage::OnProfile(const RecordView& record, const wire::EventHead
 }
 
 // Name and URL are each set by the newest event that contains them.
-void CoordinatorStage::OnName(const RecordView& record, const wire::EventHead& head, wire::ProjectName told,
+void CoordinatorStage::OnName(const RecordView& record, const wire::EventHead& head, wire::ProjectName change,
                               Emitter& out) {
   const wire::EventStamp stamp = wire::StampOf(head, record.value);
   static const ProjectNameRow kNothing;
@@ -238,17 +239,17 @@ void CoordinatorStage::OnName(const RecordView& record, const wire::EventHead& h
   if (name == wire::StampOrder::kOtherContents || url == wire::StampOrder::kOtherContents)
     return stage::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
                          "another name of the project has this id", out);
-  const bool new_name = !told.name.empty() && name == wire::StampOrder::kNewer;
-  const bool new_url = !told.url.empty() && url == wire::StampOrder::kNewer;
+  const bool new_name = !change.name.empty() && name == wire::StampOrder::kNewer;
+  const bool new_url = !change.url.empty() && url == wire::StampOrder::kNewer;
   if (!new_name && !new_url) return;
   ProjectNameRow& row = names_.Mutable(ProjectKey(head.project));
   if (new_name) {
     row.name_stamp = stamp;
-    row.name = std::move(told.name);
+    row.name = std::move(change.name);
   }
   if (new_url) {
     row.url_stamp = stamp;
-    row.url = std::move(told.url);
+    row.url = std::move(change.url);
   }
 }
 
@@ -313,7 +314,8 @@ void CoordinatorStage::OnSamples(const RecordView& record, Emitter& out) {
   row.bytes = record.value;
 }
 
-// `source` has passed `watermark`.
+// Records that partition `source` of CLAIMS has passed `watermark`, and applies each tick that all partitions
+// have passed.
 void CoordinatorStage::ApplyTicks(ProjectId project, std::uint32_t source, std::uint64_t watermark,
                                   Emitter& out) {
   const std::vector<AnnouncedTick>& ticks = projects_.Need(ProjectKey(project)).ticks;

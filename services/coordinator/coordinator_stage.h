@@ -127,7 +127,7 @@ class CoordinatorStage final : public stream::Stage {
   void OnEvent(const stream::RecordView& record, stream::Emitter& out);
   void OnProfile(const stream::RecordView& record, const wire::EventHead& head, wire::ProjectProfile profile,
                  stream::Emitter& out);
-  void OnName(const stream::RecordView& record, const wire::EventHead& head, wire::ProjectName told,
+  void OnName(const stream::RecordView& record, const wire::EventHead& head, wire::ProjectName change,
               stream::Emitter& out);
   void OnTick(ProjectId project, double time, stream::Emitter& out);
   void EmitWatermark(wire::Watermark watermark, stream::Emitter& out);
@@ -138,7 +138,7 @@ class CoordinatorStage final : public stream::Stage {
   // Allocates the number of the next record of `control`.
   std::uint64_t NextNumber() { return ++relay_.Mutable({}).number; }
   void Relay(std::string_view record, stream::Emitter& out);
-  // False: the event is a repeat, or is refused here because its id is known with other contents.
+  // False for a repeat, and for an event whose id is known with other contents, which is refused here.
   bool IsNews(const stream::RecordView& record, const wire::Event& event, stream::Emitter& out);
   void Remember(const stream::RecordView& record, const wire::Event& event, ProjectState& state);
 

@@ -31,8 +31,8 @@ namespace {
 // Tables of the calendar and of watermarks.
 enum TableId : std::uint8_t { kDaysTable = 19, kChunksTable = 20, kWatermarkTable = 21 };
 
-// Blocks examined with each tick, and with each commit while an ended day is left: a stall of a few
-// milliseconds at most, and more blocks per second than can be decided.
+// Blocks examined with each tick, and with each commit while blocks of an ended day are left. The limits bound
+// a stall to a few milliseconds, and still examine more blocks per second than can be decided.
 constexpr std::size_t kForgetAtTick = 1000;
 constexpr std::size_t kForgetAtCommit = 50;
 
@@ -52,7 +52,7 @@ bool IsOver(const Decided& one, const stage::ProjectView& view) {
   return one.day < DayOf(view.HorizonOf(AppId(one.app)).workunits);
 }
 
-// The last day on which it is remembered, if no window grows.
+// The last day on which the decision is remembered, if no window grows.
 std::int32_t LastDay(const Decided& one, const stage::ProjectView& view) {
   return DayOf((one.day + 1) * credit::kSecondsPerDay + 2 * view.HorizonOf(AppId(one.app)).longest_window);
 }
@@ -112,7 +112,7 @@ stage::PaidJob PaidJobOf(const credit::Claim& claim, double time, std::uint64_t 
           .settlement = claim.settlement};
 }
 
-// 0: it has no grant.
+// 0: the result has no grant.
 credit::MicroCredit GrantedTo(ResultId result, const Decided& decided) {
   bool granted = false;
   ForEachResult(decided.granted, [&](ResultId one) { granted = granted || one == result; });
@@ -288,15 +288,15 @@ void GrantsStage::Forget(std::size_t blocks) {
         const stage::ProjectView& view = projects_.Need(ProjectKey(ProjectId(project)));
         const auto over = [&view](const Decided& one) { return IsOver(one, view); };
         const auto all = block->workunits.size();
-        const auto gone =
+        const auto ended =
             static_cast<std::size_t>(std::count_if(block->workunits.begin(), block->workunits.end(), over));
-        if (gone == all) {
+        if (ended == all) {
           decided_.Erase(key);
           return std::nullopt;
         }
         std::int32_t latest = 0;
         for (const Decided& one : block->workunits) latest = std::max(latest, LastDay(one, view));
-        if (gone > 0) std::erase_if(decided_.Mutable(key).workunits, over);
+        if (ended > 0) std::erase_if(decided_.Mutable(key).workunits, over);
         return latest;
       });
 }
@@ -306,8 +306,8 @@ const Decided* GrantsStage::FindDecided(ProjectId project, WorkunitId workunit) 
   if (block == nullptr) return nullptr;
   for (const Decided& one : block->workunits) {
     if (one.place != (workunit.value & kPlaceMask)) continue;
-    // A decision whose window has ended counts as forgotten even if its row still exists: when rows are deleted
-    // depends on how commits are cut.
+    // A decision whose window has ended counts as forgotten even if its row still exists: the time of the row's
+    // deletion depends on how commits are cut.
     const stage::ProjectView* view = projects_.Find(ProjectKey(project));
     return view != nullptr && IsOver(one, *view) ? nullptr : &one;
   }
@@ -325,7 +325,7 @@ void GrantsStage::RememberDecided(ProjectId project, WorkunitId workunit, const 
   const auto at = std::lower_bound(block.begin(), block.end(), decided.place,
                                    [](const Decided& one, std::uint8_t place) { return one.place < place; });
   if (at != block.end() && at->place == decided.place) {
-    *at = decided;  // it was decided before, and has been forgotten
+    *at = decided;  // replaces an earlier decision, which is forgotten
   } else {
     block.insert(at, decided);
   }
@@ -341,8 +341,8 @@ void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
   const OpenWorkunit* known = open_.Find(key);
   const Decided* decided = known == nullptr ? FindDecided(claim.project, claim.workunit) : nullptr;
   if (decided != nullptr) {
-    // A late claim, or the validator has looked again at a decided workunit: the result gets what the others
-    // got, and the decision stays.
+    // A late claim, or another validation pass over a decided workunit: the result gets the same credit as the other
+    // results, and the decision stays.
     if (!Counts(claim) || !GetsCredit(claim)) return;
     for (Decided& one : decided_.Mutable(BlockKey(claim.project, claim.workunit)).workunits)
       if (one.place == (claim.workunit.value & kPlaceMask)) GrantLate(one, claim, record, out);
@@ -350,7 +350,7 @@ void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
   }
   bool created = false;
   OpenWorkunit& open = open_.Mutable(key, &created);
-  // Takes the earliest time: which claim arrives first depends on the partitions.
+  // The earliest time, because which claim arrives first depends on the partitions.
   const double since = created ? claim.time : std::min(open.since, claim.time);
   if (const auto known = first_due_.find(claim.project.value); known != first_due_.end())
     known->second.time = std::min(known->second.time, since + known->second.shortest_window);
@@ -362,9 +362,9 @@ void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
   }
   if (!AddTo(open, claim, record, out)) return;
   open.since = since;
-  const auto there = std::count_if(open.claims.begin(), open.claims.end(),
-                                   [&](const WaitingClaim& one) { return one.pass == claim.pass; });
-  if (there >= static_cast<std::ptrdiff_t>(claim.awaited))
+  const auto arrived = std::count_if(open.claims.begin(), open.claims.end(),
+                                     [&](const WaitingClaim& one) { return one.pass == claim.pass; });
+  if (arrived >= static_cast<std::ptrdiff_t>(claim.awaited))
     Settle(key, claim.project, claim.workunit, claim.pass, out);
 }
 
@@ -430,8 +430,8 @@ void GrantsStage::SettlePaidBefore(const Key& key, const std::vector<std::string
   }
 }
 
-// By its trickles the result was worth all earlier payments, or its grant if that is more. So the amount is a
-// difference of two sums, in any order of the trickles.
+// Before this trickle the result was worth the sum of its trickle payments, or its grant if the grant is higher. The
+// amount is the increase of this worth, so the order of late trickles does not change their sum.
 void GrantsStage::PayLateTrickle(const Key& key, std::string_view bytes, credit::MicroCredit granted,
                                  Emitter& out) {
   wire::Grant grant;
@@ -455,8 +455,8 @@ void GrantsStage::PayLateTrickle(const Key& key, std::string_view bytes, credit:
            bytes_);
 }
 
-// A result counts once per look, however many records about it arrive, and a claim takes precedence over a
-// notice without claim. False: nothing has changed.
+// A result counts once per validation pass, however many records about it arrive, and a claim replaces a notice that
+// there will be no claim. False: nothing has changed.
 bool GrantsStage::AddTo(OpenWorkunit& open, const credit::Claim& claim, const RecordView& record,
                         Emitter& out) {
   const WaitingClaim waiting{.result = claim.result,
@@ -521,7 +521,7 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
     }
   }
   if (!any_valid) {
-    // A look without a valid result decides nothing: the project sends the workunit out again.
+    // A pass without a valid result decides nothing: the project sends the workunit out again.
     OpenWorkunit& left = open_.Mutable(key);
     for (std::size_t i = left.claims.size(); i-- > 0;)
       if (left.claims[i].pass == pass) left.Remove(i);
@@ -536,7 +536,7 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
     if (left.claims.empty() && left.late.empty()) open_.Erase(key);
     return;
   }
-  // Ascending by result, the bytes with them; sets are small.
+  // Sorts the claims and their records by result. An insertion sort, because a workunit has few results.
   for (std::size_t i = 1; i < claims_.size(); ++i)
     for (std::size_t j = i; j > 0 && claims_[j].result < claims_[j - 1].result; --j) {
       std::swap(claims_[j], claims_[j - 1]);
@@ -578,7 +578,7 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
     if (!wire::DecodeClaim(late.bytes, &claim)) open_.Damaged(key, kBadClaim);
     GrantLate(decided, claim, RecordOf(late, options_.partition), out);
   }
-  // Claims of other looks: the workunit is decided without them.
+  // Claims of other passes: the workunit is decided without them.
   for (std::size_t i = 0; i < open.claims.size(); ++i) {
     if (open.claims[i].pass == pass || !open.claims[i].counts) continue;
     credit::Claim claim;
@@ -620,10 +620,10 @@ void GrantsStage::EmitGrant(const credit::Claim& claim, std::string_view claim_b
                             std::uint32_t flags, double cap, std::uint64_t canonical, Emitter& out) {
   static thread_local std::vector<wire::OtherClaim> others;
   others.clear();
-  const auto unless_same = [](auto own, auto theirs) {
-    return std::bit_cast<std::uint64_t>(own) == std::bit_cast<std::uint64_t>(theirs)
-               ? std::optional<decltype(own)>()
-               : std::optional(theirs);
+  const auto unless_same = [](auto of_claim, auto of_other) {
+    return std::bit_cast<std::uint64_t>(of_claim) == std::bit_cast<std::uint64_t>(of_other)
+               ? std::optional<decltype(of_claim)>()
+               : std::optional(of_other);
   };
   for (const credit::Claim& other : claims_) {
     if (other.result == claim.result) continue;
@@ -640,9 +640,9 @@ void GrantsStage::EmitGrant(const credit::Claim& claim, std::string_view claim_b
   }
   const credit::PartialSettlement settled = credit::SettlePartials(claim.paid, micro, claim.settlement, time);
   // If nothing is reversed, a user gets a single record: the grant itself.
-  const auto own = std::find_if(settled.parts.begin(), settled.parts.end(),
-                                [&](const credit::SettledPartial& p) { return p.user == claim.user; });
-  const bool settles = own != settled.parts.end() && own->taken == 0;
+  const auto of_user = std::find_if(settled.parts.begin(), settled.parts.end(),
+                                    [&](const credit::SettledPartial& p) { return p.user == claim.user; });
+  const bool settles = of_user != settled.parts.end() && of_user->taken == 0;
   if (settles) flags |= credit::kGrantSettles;
   bytes_.clear();
   wire::EncodeGrant({.project = claim.project,
@@ -656,7 +656,7 @@ void GrantsStage::EmitGrant(const credit::Claim& claim, std::string_view claim_b
                      .kind = wire::GrantKind::kFinal,
                      .work_start = claim.sent_time,
                      .flags = flags,
-                     .settles_micro = settles ? own->settles : 0},
+                     .settles_micro = settles ? of_user->settles : 0},
                     {.credit = credit,
                      .mode = mode,
                      .line = line,
@@ -666,7 +666,7 @@ void GrantsStage::EmitGrant(const credit::Claim& claim, std::string_view claim_b
   out.Emit(wire::kGrants, wire::OwnerPartition(claim.project, claim.user, claim.host, options_.partitions),
            bytes_);
   for (const credit::SettledPartial& part : settled.parts)
-    if (!settles || &part != &*own)
+    if (!settles || &part != &*of_user)
       stage::EmitSettled(
           PaidJobOf(claim, time, line), part,
           part.taken > 0 ? "the result is worth less than its trickle payments" : "the host changed owners",
@@ -706,10 +706,10 @@ bool GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
   return all;
 }
 
-// Returns the size of the claims.
+// Returns the size of the expired claims in bytes.
 std::uint64_t GrantsStage::ExpireWorkunit(ProjectId project, const Key& key, Emitter& out) {
   std::uint64_t bytes = 0;
-  // A look without a valid result decides nothing: the look before it is then the last one.
+  // A pass without a valid result decides nothing; the pass before it is then the last one.
   for (const OpenWorkunit* open = open_.Find(key); open != nullptr && !open->claims.empty();
        open = open_.Find(key)) {
     bytes += open->bytes.size();

@@ -1,8 +1,8 @@
 // GRANTS, by workunit: collects the claims of a workunit, settles it by its app's policy, and writes one grant
-// per valid result to the ledger. Decided workunits are remembered for their window: a late result gets what
-// the others got.
-// Time: after a watermark has arrived from every partition of claims, workunits expire, and the watermark is written to
-// the ledger.
+// per valid result to the ledger. Decided workunits are remembered for their window: a late result gets the same
+// credit as the other results.
+// Time: after a watermark has arrived from every partition of CLAIMS, workunits expire, and the watermark is
+// written to the ledger.
 //
 // In: control, claims of one partition. Out: grants, refused.
 #pragma once
@@ -23,13 +23,13 @@
 
 namespace cobblestone::grants {
 
-// A claim that waits for the other claims of its look at the workunit.
+// A claim that waits for the other claims of its validation pass.
 struct WaitingClaim {
   ResultId result;
   HostId host;
-  std::uint32_t pass = 0;  // the look at the workunit that it belongs to
+  std::uint32_t pass = 0;  // number of the validation pass
   bool counts = false;     // false: a notice that there will be no claim
-  std::uint64_t end = 0;   // of its bytes
+  std::uint64_t end = 0;   // end of the claim in OpenWorkunit::bytes
   std::uint64_t offset = 0;
   double append_time = 0;  // UNIX s
 
@@ -39,7 +39,7 @@ struct WaitingClaim {
   }
 };
 
-// The claim of a late result; waits for the decision.
+// The claim of a late result that waits for the decision of its workunit.
 struct LateClaim {
   std::string bytes;
   std::uint64_t offset = 0;
@@ -51,14 +51,15 @@ struct LateClaim {
   }
 };
 
-// A workunit with missing claims. Claims are stored as bytes: they go into the ledger unchanged.
+// A workunit with missing claims. Claims are stored as bytes, because the ledger contains them unchanged.
 struct OpenWorkunit {
   double since = 0;  // event time of the earliest claim
   std::vector<WaitingClaim> claims;
   std::string bytes;  // of `claims`, one after the other
   std::vector<LateClaim> late;
-  std::vector<std::string> late_trickles;  // wait for the decision about their result (wire/claim_codec.h)
-  std::vector<std::string> paid_before;    // so do these (credit::kClaimPaidBefore)
+  // Late trickles (wire/ledger/claim_codec.h) and claims with kClaimPaidBefore that wait for the decision.
+  std::vector<std::string> late_trickles;
+  std::vector<std::string> paid_before;
 
   // Valid until the next change.
   [[nodiscard]] std::string_view BytesOf(std::size_t claim) const {
@@ -94,14 +95,15 @@ struct OpenWorkunit {
 // The grants of a workunit's results.
 struct Decided {
   std::uint8_t place = 0;  // place in its block
-  std::int32_t day = 0;    // UNIX day: forgotten when it is before the app's horizon
+  std::int32_t day = 0;    // UNIX day; the decision is forgotten when its day is before the app's horizon
   std::uint64_t app = 0;
   double credit = 0;  // Cobblestones before rounding
   std::int64_t credit_micro = 0;
   std::uint64_t canonical_result = 0;
   std::uint64_t line = 0;
-  std::string granted;  // its results that have their grant: varints, each the difference to the
-                        // one before; two or three of them need no memory of their own
+  // The results with a grant: varints, each the difference to the previous result. The string object holds two or
+  // three results without an allocation.
+  std::string granted;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -109,8 +111,8 @@ struct Decided {
   }
 };
 
-// Decided workunits of one block of adjacent numbers: one row instead of up to 32. Filed in the calendar for as long as it
-// exists.
+// Decided workunits of one block of adjacent numbers: one row instead of up to 32. A block is filed in the
+// calendar as long as it exists.
 struct DecidedBlock {
   std::vector<Decided> workunits;  // ascending by place
 
@@ -120,9 +122,9 @@ struct DecidedBlock {
   }
 };
 
-// `order: lockstep`: a claim that waits for the next watermark, where claims are processed by (line, result, host):
-// the order of two hosts that claim one result must not depend on their partitions. By number, in order of
-// arrival.
+// `order: lockstep`: a claim that waits for the next watermark, where claims are processed in the order (line,
+// result, host): the order of two hosts that claim one result must not depend on their partitions. Key: a
+// number in order of arrival.
 struct BufferedClaim {
   std::uint64_t line = 0;
   std::uint64_t result = 0;
@@ -177,7 +179,7 @@ class GrantsStage final : public stream::Stage {
 
   GrantsStage(const GrantsOptions& options, stream::TableHost& tables);
 
-  // A claim waits until the catalogue and scales that it was made with are here.
+  // Claims are read only after the `control` records under which CLAIMS made them have been applied here.
   [[nodiscard]] bool Ready(std::size_t input) const override {
     return input != kClaims || watermarks_.caught_up();
   }
@@ -205,24 +207,24 @@ class GrantsStage final : public stream::Stage {
   void OnClaim(const stream::RecordView& record, stream::Emitter& out);
   bool AddTo(OpenWorkunit& open, const credit::Claim& claim, const stream::RecordView& record,
              stream::Emitter& out);
-  // Settles one look at the workunit with the claims of this look that have arrived.
+  // Settles one validation pass with those of its claims that have arrived.
   void Settle(stream::Key key, ProjectId project, WorkunitId workunit, std::uint32_t pass,
               stream::Emitter& out);
-  // Grants what the others got, unless the result already has its grant; records the grant in `decided`.
-  // `record`: the claim as it arrived.
+  // Grants a late result the credit of the other results, unless it already has a grant; records the grant in
+  // `decided`. `record`: the claim as it arrived.
   void GrantLate(Decided& decided, const credit::Claim& claim, const stream::RecordView& record,
                  stream::Emitter& out);
   void EmitGrant(const credit::Claim& claim, std::string_view claim_bytes, double credit, std::int64_t micro,
                  credit::Mode mode, std::uint64_t line, double time, std::uint32_t flags, double cap,
                  std::uint64_t canonical, stream::Emitter& out);
   void OnLateTrickle(const stream::RecordView& record, stream::Emitter& out);
-  // True if the decision about the result still waits for other claims, whichever host's claim it is: a result
-  // has one grant, and what its trickles bring beyond that is settled with this grant.
+  // True while a claim of the result, from any host, waits for the decision. A result has at most one grant, and the
+  // payments for its trickles are settled against this grant.
   [[nodiscard]] bool AwaitsDecision(const stream::Key& key, const OpenWorkunit& open, ResultId result) const;
   // Payments for a result's trickles that its claim does not include.
   void OnPaidBefore(const stream::RecordView& record, stream::Emitter& out);
   void SettleBefore(const credit::Claim& paid, credit::MicroCredit granted, stream::Emitter& out);
-  // `decided` null: the workunit gives no grant. `left`: entries that still wait are kept there.
+  // `decided` null: the workunit gives no grant. Entries whose result still waits for a decision are kept in `left`.
   void SettlePaidBefore(const stream::Key& key, const std::vector<std::string>& all, const Decided* decided,
                         OpenWorkunit* left, stream::Emitter& out);
   // Pays a trickle that arrived after its job's end: the part of the result's worth beyond its grant.
@@ -245,10 +247,9 @@ class GrantsStage final : public stream::Stage {
   stream::Table<BufferedClaim> buffered_;
   stream::Table<MovedByClaims> moved_;
   stream::Table<ChangedWindow> changed_windows_;  // by project
-  stream::Calendar calendar_;                     // blocks, by the day after which they may go
+  stream::Calendar calendar_;                     // blocks, by the day after which they may be deleted
   stream::Watermarks watermarks_;
-  std::uint64_t buffered_count_ =
-      0;  // derived: the number of rows of `buffered_`, which are all processed together
+  std::uint64_t buffered_count_ = 0;         // derived: rows of `buffered_`, which are all processed together
   std::vector<credit::Claim> claims_;        // reused
   std::vector<stream::RecordView> records_;  // of claims_; their bytes lie in open workunits
   credit::Claim claim_;                      // reused
@@ -257,7 +258,7 @@ class GrantsStage final : public stream::Stage {
     double time = 0;             // UNIX s: no open workunit expires before it
     double shortest_window = 0;  // s, of the project's apps
   };
-  // By project. Derived: absent means not known, so all open workunits are examined.
+  // By project. Derived: absent means unknown, so all open workunits are examined.
   std::map<std::uint32_t, FirstDue> first_due_;
   stage::Expiry expiry_;
   stage::CommitBudget budget_;

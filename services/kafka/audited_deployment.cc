@@ -128,7 +128,7 @@ class AuditedDeployment final : public AuditedPipeline {
   Status Restore(Role& role, std::uint32_t slot, Restored& restored) {
     const std::string name = RoleName(role.settings);
     if (name == settings::kStageNames[static_cast<std::size_t>(view::Stage::kCoordinator)]) {
-      restored.rows.push_back(nullptr);  // no audit reads it
+      restored.rows.push_back(nullptr);  // no audit reads this state
       return Status::Ok();
     }
     const auto space = stream::kafka::MakeDirectoryStateSpace(

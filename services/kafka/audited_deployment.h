@@ -14,15 +14,15 @@
 namespace cobblestone::kafka {
 
 struct AuditedDeploymentOptions {
-  // Receives the index of the ledger, which is kept for the next audit, and the state of one slot at a time.
+  // Holds the index of the ledger, which is kept for the next audit, and the state of one slot at a time.
   std::string directory;
-  std::function<void(const std::string&)> report = [](const std::string&) {};  // messages for people
-  // Commits of a slot that its state has executed, and the commit at which it is looked at.
+  std::function<void(const std::string&)> report = [](const std::string&) {};  // messages for the operator
+  // `done`: commits of the slot that its state has executed; `all`: the commit at which the audit reads the state.
   std::function<void(const std::string& slot, std::uint64_t done, std::uint64_t all)> restoring{};
 };
 
-// The state of a slot is restored from its checkpoint and re-executed to the commit that is the last one when the
-// look begins; a look returns kCorrupted if a re-executed commit has another fingerprint. kRetry: the cluster does
+// The state of a slot is restored from its checkpoint and re-executed to the commit that is the last when the read
+// begins; a read returns kCorrupted if a re-executed commit has another fingerprint. kRetry: the cluster does
 // not answer. kFenced: another audit has the directory. kInvalidArgument: the directory belongs to another
 // deployment.
 Result<std::unique_ptr<audit::AuditedPipeline>> OpenAudited(const settings::RunSettings& settings,

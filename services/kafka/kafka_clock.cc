@@ -23,8 +23,8 @@ void KafkaClock::Look(bool owned, double now) {
     if (!publisher.ok()) return options_.report("cannot send ticks yet: " + publisher.status().message());
     publisher_ = std::move(*publisher);
     const auto last = static_cast<double>(publisher_->state().events);
-    // The operator's permission applies to the first look of this process, not each time that the slot
-    // returns.
+    // The operator's permission applies to the first reading of the clock in this process, not to each time that the
+    // slot returns.
     ticker_ = std::make_unique<Ticker>(TickerOptions{.last = last,
                                                      .future_limit = options_.future_limit,
                                                      .accept_jump = options_.accept_jump && !accepted_});
@@ -37,7 +37,7 @@ void KafkaClock::Look(bool owned, double now) {
   if (s.ok()) s = publisher_->Commit({.events = static_cast<std::uint64_t>(*look.tick)});
   if (s.ok()) return;
   options_.report("cannot send a tick: " + s.message());
-  publisher_.reset();  // the next look reads again up to where ticks were published
+  publisher_.reset();  // the next call reads the position of the published ticks again
 }
 
 }  // namespace cobblestone::kafka

@@ -302,7 +302,7 @@ std::string_view OrderName(settings::Order order) {
   return order == settings::Order::kLockstep ? "lockstep" : "arrival";
 }
 
-// The order as stored in the topics; none: not stored, which is only so before the first record.
+// The order as stored in the topics; none: not stored, which happens only before the first record.
 Result<std::optional<std::string>> OrderOf(stream::kafka::Cluster& cluster) {
   auto reader = cluster.NewReader();
   if (!reader.ok()) return reader.status();
@@ -319,9 +319,9 @@ Result<std::optional<std::string>> OrderOf(stream::kafka::Cluster& cluster) {
 }  // namespace
 
 Status WriteOrder(stream::kafka::Cluster& cluster, settings::Order order) {
-  const auto there = OrderOf(cluster);
-  if (!there.ok()) return there.status();
-  if (*there) return Status::Ok();
+  const auto stored = OrderOf(cluster);
+  if (!stored.ok()) return stored.status();
+  if (*stored) return Status::Ok();
   auto producer = cluster.NewProducer("topics");
   if (!producer.ok()) return producer.status();
   std::uint64_t ignored = 0;
@@ -363,7 +363,7 @@ Status CheckTopics(const KafkaDeployment& deployment) {
   auto admin = stream::kafka::MakeTopicAdmin(deployment.cluster);
   if (!admin.ok()) return admin.status();
   if (Status s = CheckSlots(deployment, **admin); !s.ok()) return s;
-  // A broker learns of topics shortly after another broker has created them, and any broker may be asked.
+  // Brokers receive metadata of new topics with a short delay, and any broker may answer the request.
   const auto deadline = std::chrono::steady_clock::now() + kMissingPatience;
   auto drifts = (*admin)->Check(deployment.plan, deployment.replication);
   const auto missing_one = [&] {
@@ -395,7 +395,7 @@ Status CheckTopics(const KafkaDeployment& deployment) {
 Status AwaitNoMembers(stream::kafka::TopicAdmin& admin, const settings::RunSettings& settings,
                       const std::function<void(const std::string&)>& report) {
   const auto deadline = std::chrono::steady_clock::now() + settings.kafka.session_timeout + kMemberMargin;
-  for (bool told = false;; told = true) {
+  for (bool reported = false;; reported = true) {
     auto members = admin.Members();
     if (!members.ok()) return members.status();
     if (members->empty()) return Status::Ok();
@@ -404,7 +404,7 @@ Status AwaitNoMembers(stream::kafka::TopicAdmin& admin, const settings::RunSetti
     if (std::chrono::steady_clock::now() > deadline)
       return Status::Retry("workers are running: " + names +
                            ". Stop all of them, then run the command again");
-    if (!told) report("waiting for the sessions of workers to end: " + names);
+    if (!reported) report("waiting for the sessions of workers to end: " + names);
     std::this_thread::sleep_for(kLookEvery);
   }
 }

@@ -18,7 +18,7 @@
 
 namespace cobblestone::kafka {
 
-// Topics that exist on Kafka only; numbered behind those of wire::Manifest.
+// Topics that exist on Kafka only; numbered after those of wire::Manifest.
 enum KafkaTopic : stream::TopicIndex {
   kCheckpointTopic = wire::kTopicCount,  // state, by slot; compacted
   kProducersTopic,                       // position of each source; compacted

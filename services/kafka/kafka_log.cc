@@ -26,7 +26,8 @@ class KafkaLog final : public stream::IndexedLog {
            bool anywhere)
       : cluster_(cluster), admin_(admin), packed_(std::move(packed)), anywhere_(anywhere) {}
 
-  // Records that the brokers have deleted cannot be read; Read() returns where the rest begins.
+  // 0 although the brokers may have deleted the first records: Read() returns the place of the first remaining
+  // record.
   [[nodiscard]] std::uint64_t Begin(TopicPartition) override { return 0; }
   [[nodiscard]] std::uint64_t End(TopicPartition where) override {
     const auto found = partitions_.find(where);
@@ -43,7 +44,7 @@ class KafkaLog final : public stream::IndexedLog {
       if (!at.reading)
         if (Status s = Start(where, at.next); !s.ok()) return s;
       Status s = reader_->Poll(where, kFetch, &at.messages);
-      if (s.code() == StatusCode::kCorrupted && offset == 0) {  // the partition begins later by now
+      if (s.code() == StatusCode::kCorrupted && offset == 0) {  // the partition's first records were deleted
         Pause(where);
         s = Start(where, stream::kafka::kBeginning);
         if (s.ok()) continue;

@@ -19,7 +19,7 @@ metrics::TaskLook LookOf(const stream::kafka::TaskStatus& task, std::string role
   metrics::TaskLook look{.slot = task.slot,
                          .role = std::move(role),
                          .records = task.records,
-                         .lag = task.owned ? task.lag : 0,  // otherwise its owner reports it
+                         .lag = task.owned ? task.lag : 0,  // the slot's owner reports the lag
                          .commits = task.sequence,
                          .state_commits = task.flushed_sequence,
                          .checkpoint_commits = task.checkpoint_sequence,

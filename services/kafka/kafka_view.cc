@@ -24,9 +24,9 @@ using pipeline::SlotCount;
 
 namespace {
 
-// Shorter than the timeout of a scrape.
+// Limit of a query of the brokers, shorter than the timeout of a scrape.
 constexpr stream::kafka::Millis kLookPatience{3000};
-// One look serves all requests of this time, however slow the brokers are.
+// One query serves all requests of this period, however slow the brokers are.
 constexpr auto kLooksLive = std::chrono::seconds(2);
 
 std::string_view NameOf(view::Stage stage) { return settings::kStageNames[static_cast<std::size_t>(stage)]; }

@@ -34,8 +34,8 @@ class KafkaView {
   [[nodiscard]] view::Ledger& ledger() { return *ledger_; }
   // The deployment's topics, for reading from an offset on. The view must outlive the result.
   [[nodiscard]] ledger::IndexedLogOf logs();
-  // A slot of the deployment, and the part of it that this view has. Look() queries the brokers if the last result is
-  // some moments old.
+  // A slot of the deployment, and the commits of it that this view shows. Look() queries the brokers if the
+  // last result is older than a few seconds.
   struct ShownSlot {
     std::string role;  // "pipeline", "coordinator", or the only stage of the slot
     std::uint32_t slot = 0;

@@ -257,7 +257,7 @@ void KafkaWorkers::PublishStatus() {
     if (!producer.ok() || !(*producer)->Init().ok()) return;
     status_producer_ = std::move(*producer);
   }
-  const auto tell = [this] {
+  const auto publish = [this] {
     if (auto o = status_producer_->Begin(); !o.ok()) return o;
     std::uint64_t ignored = 0;
     for (const Thread& thread : workers_) {
@@ -270,7 +270,7 @@ void KafkaWorkers::PublishStatus() {
     if (auto o = status_producer_->Flush(); !o.ok()) return o;
     return status_producer_->Commit();
   };
-  if (!tell().ok()) status_producer_.reset();
+  if (!publish().ok()) status_producer_.reset();
 }
 
 void KafkaWorkers::Work(std::size_t thread) {
@@ -320,7 +320,7 @@ metrics::LedgerCounts KafkaWorkers::ledger_counts() const {
   metrics::LedgerCounts counts;
   for (const Thread& thread : workers_)
     if (thread.ledger != nullptr) thread.ledger->AddTo(&counts);
-  // A process that had the coordinator before has outdated scales.
+  // A process that no longer has the coordinator's slot has outdated scales.
   if (!coordinates_) counts.scales.clear();
   return counts;
 }

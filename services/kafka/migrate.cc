@@ -88,14 +88,14 @@ class ToEmbedded {
     auto cut = FindCut(deployment_, **admin, *cluster_, options_.patience);
     if (!cut.ok()) return cut.status();
     cut_ = std::move(*cut);
-    // Before anything slow: a source that goes on replaces its row in this compacted topic.
+    // Before any slow step: a source that continues replaces its row in this compacted topic.
     if (Status s = CopySources(); !s.ok()) return s;
     if (options_.on_cut) options_.on_cut();
     if (Status s = MakeStates(&cut_); !s.ok()) return s;
     const PipelineOptions pipeline = PipelineOf(from_);
     std::map<TopicPartition, OffsetMap> maps;
     for (stream::TopicIndex t = 0; t < wire::kTopicCount; ++t) {
-      if (t == wire::kJournal) continue;  // the journals begin again
+      if (t == wire::kJournal) continue;  // new journals begin after the states
       for (std::uint32_t p = 0; p < deployment_.task.topics[t].partitions; ++p)
         if (Status s = CopyPartition({t, p}, &maps[{t, p}]); !s.ok()) return s;
     }
@@ -190,8 +190,8 @@ class ToEmbedded {
     return s;
   }
 
-  // Brings the states to the cut, or (null) to the present positions, from the last checkpoint or from the first commit,
-  // and compares each fingerprint.
+  // Re-executes the states up to the cut (null: up to the present positions), from the last checkpoint or from the
+  // first commit, and compares each fingerprint.
   Status MakeStates(const KafkaCut* cut) {
     metas_.clear();
     for (std::uint32_t k = 0; k < SlotCount(PipelineOf(from_)); ++k) {
@@ -208,7 +208,8 @@ class ToEmbedded {
     return Status::Ok();
   }
 
-  // Converts the position of a slot's state to the new offsets, and makes a copy as the engine keeps them.
+  // Converts the position of a slot's state to the new offsets, and writes a copy of the state in the layout
+  // of the engine's checkpoints.
   Status ConvertState(std::uint32_t k, const stream::Slot& slot,
                       const std::map<TopicPartition, OffsetMap>& maps) {
     stream::SlotMeta& meta = metas_[k];

@@ -1,6 +1,6 @@
 // Moves a deployment between the embedded log and Kafka, in either direction: ledger, inputs, state and the position
 // of each source. Records stay unchanged and keep their order within a partition. Only offsets change, and the state
-// refers to the new offsets. Journals start again behind them.
+// refers to the new offsets. New journals start at the migrated states.
 #pragma once
 
 #include <chrono>
@@ -29,12 +29,12 @@ struct MigrateOptions {
   // From Kafka: called when this moment is found. What is written to the topics later is not migrated.
   std::function<void()> on_cut{};
   std::function<void(const MigrateCounts&)> progress{};                        // may be empty
-  std::function<void(const std::string&)> report = [](const std::string&) {};  // messages for people
+  std::function<void(const std::string&)> report = [](const std::string&) {};  // messages for the operator
 };
 
-// `directory` must not exist; afterwards it is an embedded deployment with the same number of partitions, as of one moment
-// of `from`, a deployment on Kafka. Its workers may run, and continue the old deployment. kRetry: the cluster does not
-// answer, or there was no such moment.
+// Migrates `from`, a deployment on Kafka as of one moment, to a new embedded deployment with the same number of
+// partitions. `directory` must not exist. The workers of `from` may run, and continue the old deployment.
+// kRetry: the cluster does not answer, or there was no moment without an open transaction.
 Result<MigrateCounts> MigrateToEmbedded(const settings::RunSettings& from, const std::string& directory,
                                         const MigrateOptions& options);
 

@@ -40,8 +40,8 @@ constexpr std::size_t kTransactionBytes = 8u << 20;
 constexpr std::size_t kMessageBytes = 256u << 10;
 constexpr const char* kName = "migrate";  // transactional.id
 
-// For one input partition: positions up to which slots have read it, in records of the embedded log, mapped
-// to the offset of the message on Kafka that ends there.
+// For one input partition: the positions up to which slots have read the partition, in records of the embedded log,
+// mapped to the offset of the Kafka message that ends at the position.
 using Cuts = std::map<std::uint64_t, std::uint64_t>;
 
 // Writes everything to the cluster in transactions; the last one commits the position of each slot. Before it
@@ -159,8 +159,8 @@ class ToKafka {
     return Status::Ok();
   }
 
-  // From here until Finish() a worker that starts stops by itself. A worker that started earlier is now a
-  // member, and is waited for.
+  // From here until Finish() a worker that starts stops by itself. A worker that started earlier is a member of the
+  // group, and Guard() waits until it has left.
   Status Guard() {
     const std::string no_row(stream::kKeyBytes, '\0');
     for (std::uint32_t k = 0; k < metas_.size(); ++k) {

@@ -116,7 +116,7 @@ Result<RebuiltState> Rebuild::State(std::uint32_t slot,
 Status Rebuild::AwaitDecided(std::uint32_t slot) {
   const auto deadline = std::chrono::steady_clock::now() + settings_.kafka.transaction_timeout + kPatience;
   for (const stream::TopicIndex topic : {deployment_.task.journal, deployment_.task.checkpoint}) {
-    for (bool told = false;; told = true) {
+    for (bool reported = false;; reported = true) {
       auto ends = admin_->EndsOf({topic, slot});
       if (!ends.ok()) return ends.status();
       if (ends->stable == ends->all) break;
@@ -125,7 +125,7 @@ Status Rebuild::AwaitDecided(std::uint32_t slot) {
             "a dead worker still has an open transaction in the " + deployment_.task.topics[topic].name +
             " of slot " + std::to_string(slot) +
             "; the brokers abort the transaction after its timeout. Run the command again then");
-      if (!told) report_("waiting for the brokers to abort a transaction of a dead worker");
+      if (!reported) report_("waiting for the brokers to abort a transaction of a dead worker");
       std::this_thread::sleep_for(kLookEvery);
     }
   }

@@ -32,7 +32,7 @@ struct JournalTaken {
 
 class Rebuild {
  public:
-  // kNotFound, kInvalidArgument: errors of the topics (CheckTopics). `report`: messages for people.
+  // kNotFound, kInvalidArgument: errors of the topics (CheckTopics). `report`: messages for the operator.
   static Result<std::unique_ptr<Rebuild>> Open(const settings::RunSettings& settings,
                                                std::function<void(const std::string&)> report);
 

@@ -1,7 +1,7 @@
 // Event time, and the ticks that are generated from it. An event advances the time of its own project only, and only
 // if the event is well-formed: an event that a stage would refuse by itself advances no time.
 //
-// The clock-free half of `ticks: input`: the caller, who knows the arrival time, leaves out events from the future.
+// This part of `ticks: input` reads no clock: the caller knows the arrival times and omits events from the future.
 // Threads: functions any; a TickMaker one at a time.
 #pragma once
 
@@ -20,9 +20,10 @@ bool IsWellFormed(std::string_view envelope);
 // An encoded tick event. Project 0: a tick of every project.
 std::string EncodeTick(ProjectId project, double time);
 
-// Generates the ticks of a file without ticks: at multiples of the period, per project, each before the project's
-// first event behind it. The first event of a project gives no tick. A gap of more than a day is one step, so that
-// one event far ahead of all others gives one tick. Depends on the sequence of events only.
+// Generates the ticks of a file without ticks: at multiples of the period, per project, each before the
+// project's first event at or after the tick's time. The first event of a project gives no tick. A gap of more
+// than a day is one step, so that one event far ahead of all others gives one tick. Depends on the sequence of
+// events only.
 class TickMaker {
  public:
   explicit TickMaker(double period) : period_(period) {}

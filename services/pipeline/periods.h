@@ -33,7 +33,7 @@ enum class PeriodKind : std::uint8_t {
 PeriodKind PeriodKindOf(std::string_view envelope);
 
 // An event of this kind is a period of its own: everything before it is processed before the event is sent, and the
-// event is processed before the next one is sent.
+// event is processed before the next event is sent.
 constexpr bool StandsAlone(PeriodKind period_kind) { return period_kind > PeriodKind::kResults; }
 
 // Whether the period with last event `last` ends before `next`. `asked`: the source requests it.

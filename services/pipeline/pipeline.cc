@@ -13,7 +13,7 @@ namespace cobblestone::pipeline {
 
 namespace {
 
-// A record that crashes the program is never decoded here.
+// Does not decode the record, because decoding may be what crashes the program.
 void SetAside(const stream::RecordView& record, stream::Emitter& out) {
   stage::Refuse(wire::WithoutLine(record), {}, wire::RefusalReason::kCrashed,
                 "the record crashed the program repeatedly and was skipped", out);
@@ -126,8 +126,8 @@ double PeekTime(stream::TopicIndex topic, std::string_view record) {
       }
       return 0;
     }
-    // Members before the grants and postings that the same stage processes, so that no record waits for a
-    // name.
+    // Members precede the grants and postings that the same stage processes, so that no record waits for a
+    // member event.
     case wire::kUsers:
     case wire::kTeams: return -1;
     case wire::kPostings:

@@ -20,7 +20,7 @@ struct PipelineOptions {
   // Slots with a single stage (kafka.slots: by_stage): one per partition, or the coordinator's only slot. None: a
   // slot has all stages.
   std::optional<settings::Stage> only{};
-  std::uint32_t partitions = 8;  // one slot more than partitions: the last is the coordinator's
+  std::uint32_t partitions = 8;  // there is one slot more: the last slot is the coordinator's
   double future_limit = 3600;    // s
   bool lockstep = false;         // `order: lockstep`
   bool fingerprint = true;
@@ -56,8 +56,8 @@ stream::SlotFactory MakeSlotFactory(const PipelineOptions& options);
 
 // Event time of a record on an input of a stage with several inputs, UNIX s (for the merge of the embedded runner).
 double PeekTime(stream::TopicIndex topic, std::string_view record);
-// The same for `order: lockstep`: the record's line; 0 for records that no source sent, which therefore go first, as
-// in a replay.
+// The same for `order: lockstep`: the record's line; 0 for records that no source sent, which are therefore merged
+// first, as in a replay.
 double PeekLine(stream::TopicIndex topic, std::string_view record);
 
 }  // namespace cobblestone::pipeline

@@ -1,6 +1,6 @@
 // Version of the rules in this program. Increases when the same input may give other numbers or other rows of state.
-// New rules start with a version of a policy in the log, and a program without these rules must not continue behind
-// that place. Stored with state, journal and positions.
+// New rules start with a version of a policy in the log, and a program without these rules must not process records
+// after that place. Stored with state, journal and positions.
 #pragma once
 
 #include <cstdint>

@@ -106,7 +106,7 @@ Ticker::Look Ticker::OnClock(double now) {
   Look look;
   if (std::exchange(held_, false))
     look.warning = "event time continues: this machine's clock is at " + Date(now);
-  if (start <= last) return look;  // a repetition, or the clock was set back a little
+  if (start <= last) return look;  // the same period, or a clock that went back by up to a day
   Move({}, start);
   look.tick = start;
   return look;

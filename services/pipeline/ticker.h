@@ -39,7 +39,7 @@ class Ticker {
   // tick is due. The first event of a project only sets the project's last tick.
   std::optional<double> OnEvent(ProjectId project, std::string_view envelope, double now);
 
-  // A tick that a source sent, arriving at `now`: generated ticks continue behind it.
+  // A tick that a source sent, arriving at `now`: generated ticks continue after it.
   void OnTick(std::string_view envelope, double now);
 
   struct Look {

@@ -1,5 +1,5 @@
-// Rows in which stages keep the older blocks of histories (common/credit/accounts/day_history.h): by the account's key, `sub` the number
-// of the row. Of several histories of one key the n-th has rows from n * kBlockRows on.
+// Rows in which stages keep the older blocks of histories (common/credit/accounts/day_history.h): by the account's
+// key, with the number of the row in `sub`. If a key has several histories, history n starts at row n * kBlockRows.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ void AddOlderDays(const stream::Key& key, std::vector<Sum>& days, DayTable<Sum>&
   credit::AddOlderBlocks(days, [&](std::uint32_t row) { return table.Find(DayKey(key, history, row)); });
 }
 
-// The whole history, which leaves its rows.
+// Completes `days` to the whole history, and erases its rows.
 template <class Sum>
 void TakeOlderDays(const stream::Key& key, std::vector<Sum>& days, DayTable<Sum>& table,
                    std::uint32_t history = 0) {

@@ -14,14 +14,14 @@
 
 namespace cobblestone::stage {
 
-// What one stage may do in one commit in addition to what the consumed records ask for.
+// The work that one stage may do in one commit beyond the records that the commit consumes.
 class CommitBudget {
  public:
   static constexpr std::size_t kRows = 5000;
   static constexpr std::uint64_t kBytes = 2u << 20;  // of the rows' contents
 
   explicit CommitBudget(std::size_t rows = kRows) : most_(rows), rows_(rows) {}
-  // One row of so many bytes.
+  // Counts one row of `bytes` bytes.
   void Take(std::uint64_t bytes) {
     rows_ -= std::min<std::size_t>(rows_, 1);
     bytes_ -= std::min(bytes_, bytes);
@@ -36,12 +36,12 @@ class CommitBudget {
   std::uint64_t bytes_ = kBytes;
 };
 
-// Expires the due rows of one project after the other, table by table, each in ascending order of keys. It keeps its
-// place in memory only: after a restart it looks at the tables from their beginning, and finds the same rows, because
-// rows that have expired are gone and no input has brought others.
+// Expires the due rows of a project, table by table, each in ascending order of keys. The position is in memory only:
+// after a restart the scan starts again at the first table, and continues with the same row, because expired rows are
+// erased and no input is processed in between.
 class Expiry {
  public:
-  // The rows of `project` that are due before `now`. The same pair again continues.
+  // Starts with the rows of `project` that are due before `now`. A call with the same arguments continues.
   void Begin(std::uint32_t project, double now) {
     if (project_ == project && now_ == now) return;
     *this = Expiry();
@@ -79,7 +79,7 @@ class Expiry {
     last_ = false;
     return true;
   }
-  // After all tables: the time before which none of the other rows is due; infinity: there are none.
+  // Call after all tables. Returns the time before which no remaining row is due; infinity: no row remains.
   double End() {
     const double first = first_due_;
     *this = Expiry();
@@ -87,7 +87,7 @@ class Expiry {
   }
 
  private:
-  static constexpr std::size_t kKeys = 50000;  // looked for at once
+  static constexpr std::size_t kKeys = 50000;  // due rows per scan
 
   static stream::Key Behind(stream::Key key) {
     if (++key.sub == 0) ++key.id;
@@ -96,10 +96,10 @@ class Expiry {
 
   std::uint32_t project_ = 0;
   double now_ = -std::numeric_limits<double>::infinity();
-  std::size_t table_ = 0;          // the one that is under way
+  std::size_t table_ = 0;          // number of the current table
   std::vector<stream::Key> keys_;  // of due rows, ascending
   std::size_t next_ = 0;           // in keys_
-  bool last_ = false;              // the table has no due row behind keys_
+  bool last_ = false;              // the table has no due row after keys_
   double first_due_ = std::numeric_limits<double>::infinity();
 };
 

@@ -27,7 +27,7 @@ auto ProfileIn(const Member& member) {
   return shown;
 }
 
-// The member's field stands in for one that the profile does not tell.
+// Sets a field that the profile lacks from the member's own field.
 template <class Member, class Profile, class From, class To>
 void StandIn(const Member& member, FieldMask field, const From& from, int number, To Profile::*to,
              Profile* shown) {

@@ -1,5 +1,5 @@
 // Rows that the stages keep for statistics files, in separate tables: only exports and queries read them, and
-// only events about their subject write them. Of two events with the same field the one with the later (time,
+// only events about their subject write them. Of two events with the same field the event with the later (time,
 // id) counts, in any order of arrival.
 #pragma once
 
@@ -17,14 +17,14 @@
 
 namespace cobblestone::stage {
 
-// Of a user, host or team. There is no row if no event has set a field that files show.
+// A row of a user, host or team. It exists only if an event has set a field that files show.
 template <class Profile>
 struct ProfileRow {
   wire::EventStamp stamp;          // the newest member event that set a profile field or deleted the account
   std::optional<Profile> profile;  // none: never set, or the account was deleted since
   wire::EventStamp opening;        // the event that set the figures
   std::optional<wire::OpeningFigures> figures;
-  wire::FieldStamps earlier;  // with `stamp`
+  wire::FieldStamps earlier;  // with `stamp` (field_stamps.h)
   bool plain = false;         // all values come from members' own fields: no event has had a profile
 
   template <class Self, class F>
@@ -33,7 +33,7 @@ struct ProfileRow {
   }
 };
 
-// Of an account, known or not: each part with the event that set it.
+// A row of an account, whether an event has named it or not: each part with the event that set it.
 struct FactsRow {
   wire::EventStamp badges_stamp;
   std::vector<wire::BadgeHeld> badges;
@@ -51,7 +51,7 @@ struct FactsRow {
   }
 };
 
-// Of a project; with the coordinator.
+// A row of a project, in the coordinator's store.
 struct ProjectProfileRow {
   wire::EventStamp stamp;
   wire::ProjectProfile profile;
@@ -65,7 +65,7 @@ struct ProjectProfileRow {
 // Whether an event has a profile at all, treated as a field: the profile says who may see the account's hosts.
 inline constexpr wire::FieldMask kHasProfile = wire::FieldBit(0);
 
-// What statistics files show of a member, from its event: the fields of its profile, and for a field that the
+// The fields of a member event that statistics files show: the fields of its profile, and for a field that the
 // profile lacks, the member's own field. A field that neither has is not shown.
 wire::UserProfile ShownOf(const wire::UserMember& member);
 wire::HostProfile ShownOf(const wire::HostMember& member);
@@ -82,8 +82,8 @@ void SetFields(wire::FieldMask fields, const Profile& from, Profile* to) {
   });
 }
 
-// Applies an accepted member event, which need not be the one in force: each field has the value of the newest
-// event that sets it. `gone_since`: a newer member event in force that says that the row is deleted. A deletion
+// Applies an accepted member event, which need not be the event in force: each field has the value of the newest
+// event that sets it. `gone_since`: a newer member event, which is in force, deletes the row. A deletion
 // removes the profile; the figures stay, because they are credit and not personal data.
 template <class Profile>
 void TakeProfile(const wire::EventStamp& stamp, bool deleted, const Profile& shown, bool gone_since,
@@ -107,7 +107,7 @@ void TakeProfile(const wire::EventStamp& stamp, bool deleted, const Profile& sho
   SetFields(news, deleted ? Profile{} : shown, &*row.profile);
 }
 
-// The account's single opening was accepted.
+// Applies the figures of an account's single opening, which was accepted.
 template <class Profile>
 void TakeFigures(const wire::EventStamp& stamp, const wire::OpeningTotal& opening, const stream::Key& key,
                  stream::Table<ProfileRow<Profile>>& table) {
@@ -122,19 +122,21 @@ inline constexpr double kTombstoneTime = 60 * 86400.0;
 constexpr bool IsListedAsDeleted(const wire::Tombstone& tombstone, double now) {
   return now - tombstone.time <= kTombstoneTime;
 }
-// The first day on which it is no longer listed.
+// The first day on which files no longer list the account.
 std::int32_t DayAfter(const wire::Tombstone& tombstone);
 
-// Called before TakeProfile(): a member event in force says that the account is deleted or exists. Of a deleted
-// account, badges and consent are removed; the data that sites need to delete it (`public_id`, if known) is
-// kept as a tombstone, unless the project has sent a tombstone. True: there is a new tombstone.
+// Applies a member event in force to the facts of an account that the event deletes or that exists again. Call
+// before TakeProfile(). Badges and consent of a deleted account are removed; the data that sites need to delete
+// it (`public_id`, if known) is kept as a tombstone, unless the project has sent a tombstone. True: there is a
+// new tombstone.
 bool TakeDeletion(const wire::EventStamp& stamp, bool deleted, std::string public_id, const stream::Key& key,
                   stream::Table<FactsRow>& table);
-// The day on which its tombstone is dropped; nothing: it was dropped before, or there was none.
+// Drops the account's tombstone if `today` is after DayAfter(). Returns the day under which the account is to
+// be filed again; nothing: there is no tombstone any more.
 std::optional<std::int32_t> DropTombstone(std::int32_t today, const stream::Key& key,
                                           stream::Table<FactsRow>& table);
 
-// False: an event with this id and other contents has already set one of its parts; nothing is applied then.
+// False: an event with this id and other contents has already set one of the parts; nothing is applied then.
 bool TakeFacts(const wire::EventStamp& stamp, wire::AccountFacts facts, const stream::Key& key,
                stream::Table<FactsRow>& table);
 

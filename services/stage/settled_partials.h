@@ -20,7 +20,7 @@ struct PaidJob {
   credit::TrickleSettlement settlement = credit::TrickleSettlement::kKeep;
 };
 
-// Emits a REVERSAL to one paid owner: the amount that it reverses, which may be 0, and the amount that is final from now on.
+// Emits a REVERSAL to one paid owner: the reversed amount, which may be 0, and the amount that is now final.
 void EmitSettled(const PaidJob& job, const credit::SettledPartial& part, std::string_view reason,
                  std::uint32_t partitions, stream::Emitter& out);
 

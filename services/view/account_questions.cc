@@ -20,7 +20,7 @@ using nlohmann::json;
 
 namespace {
 
-// While a host's account moves between two partitions, it is for a moment in the log and in neither partition.
+// Attempts to read a host's account that is moving: between its departure and its arrival it is only in the log.
 constexpr int kTries = 200;
 constexpr auto kTryEvery = std::chrono::milliseconds(5);
 

@@ -169,14 +169,14 @@ Result<std::shared_ptr<const Questions::Gathered::All>> Questions::Gathered::Gat
     if (one == nullptr) one = std::make_shared<AccountLists>();
     return *one;
   };
-  // Before the scan: every row is of these positions or of later ones.
+  // Read before the scan: every row is of these positions or of later positions.
   const auto positions = questions_.Positions();
   if (!positions.ok()) return positions.status();
   std::map<std::uint32_t, json> as_of;
-  const auto tell = [&](std::uint32_t project) {
-    auto told = questions_.AsOf(ProjectId(project), *positions);
-    if (told.ok()) as_of[project] = std::move(*told);
-    return told.status();
+  const auto add_as_of = [&](std::uint32_t project) {
+    auto basis = questions_.AsOf(ProjectId(project), *positions);
+    if (basis.ok()) as_of[project] = std::move(*basis);
+    return basis.status();
   };
   const auto coordinator = state_.Of(Stage::kCoordinator, 0);
   if (!coordinator.ok()) return coordinator.status();
@@ -190,7 +190,7 @@ Result<std::shared_ptr<const Questions::Gathered::All>> Questions::Gathered::Gat
       !s.ok())
     return s;
   for (const std::uint32_t project : projects)
-    if (Status s = tell(project); !s.ok()) return s;
+    if (Status s = add_as_of(project); !s.ok()) return s;
   for (std::uint32_t k = 0; k < state_.partitions(); ++k) {
     const auto accounts = state_.Of(Stage::kAccounts, k);
     if (!accounts.ok()) return accounts.status();
@@ -232,7 +232,7 @@ Result<std::shared_ptr<const Questions::Gathered::All>> Questions::Gathered::Gat
     list->hosts_of = ByOwner(list->hosts, list->hosts_by[0]);
     list->members_of = ByOwner(list->users, list->users_by[0]);
     if (!as_of.contains(project))  // the project has no catalogue
-      if (Status s = tell(project); !s.ok()) return s;
+      if (Status s = add_as_of(project); !s.ok()) return s;
     all->projects[project] = {.as_of = std::move(as_of[project]), .of = std::move(list)};
   }
   const std::lock_guard lock(mutex_);

@@ -1,6 +1,6 @@
 // Data over all accounts of a project, in memory: ranking by credit, hosts of users, members of teams, and
-// names. A scan of the state gathers the data on request if the last scan is old; scans take at most a
-// twentieth of the time, and during a scan the old data answers. Memory: about 64 bytes per account plus the
+// names. A request starts a scan of the state if the last scan is old. Scans take at most a
+// twentieth of the time, and during a scan the old data serves requests. Memory: about 64 bytes per account plus the
 // names; twice that while lists are read.
 #pragma once
 

@@ -195,7 +195,7 @@ Result<json> Questions::Unpaid(ProjectId project, ResultId result, const json& p
         return false;
       }
       json one = UnpaidJson(whole);
-      // A refused trickle has no marks, so its time decides.
+      // A refused trickle has no high-water marks, so its time decides.
       const bool refused = one.contains("refused");
       const auto earlier = [&](const json& partial) {
         return refused
@@ -353,7 +353,7 @@ Result<json> Questions::GrantsAt(std::span<const LedgerPlace> places, ProjectId 
     last.push_back(std::move(row));
     if (last.size() > limit) last.erase(last.begin());
   };
-  // Cached, because a list names few users and each profile takes a read of a row.
+  // Cached, because a list names few users and each profile costs a read of a row.
   std::map<std::uint64_t, bool> known;
   const auto seen = [&](UserId user) {
     if (!shows) return true;

@@ -129,7 +129,7 @@ json BoundsJson(std::uint32_t bounds) {
   return names;
 }
 
-// Adds the elements of the message that no payment depends on.
+// Adds the elements of the message that do not affect the payment.
 void AddMessage(const wire::PartialGrant& partial, json* j) {
   if (partial.phase) (*j)["phase"] = *partial.phase;
   if (!partial.model_version.empty()) (*j)["model_version"] = partial.model_version;

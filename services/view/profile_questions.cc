@@ -18,10 +18,10 @@ Result<Questions::Profile> Questions::ProfileOf(ProjectId project, UserId user) 
   if (*user_row && (*user_row)->deleted) return Profile{};
   Profile profile{.shows_hosts = true, .named = true};
   if (*row && (*row)->profile) {
-    const wire::UserProfile& told = *(*row)->profile;
-    profile = {.shows_hosts = (told.show_hosts || (*row)->plain) && !told.hidden,
-               .named = !told.hidden,
-               .create_time = told.create_time};
+    const wire::UserProfile& stored = *(*row)->profile;
+    profile = {.shows_hosts = (stored.show_hosts || (*row)->plain) && !stored.hidden,
+               .named = !stored.hidden,
+               .create_time = stored.create_time};
   }
   if (now.ok() && (*now)->consent_wanted) {
     const auto facts = Find(**rows, accounts::kFactsTable, KeyOf(project, user.value));

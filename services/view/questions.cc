@@ -98,9 +98,9 @@ Result<std::map<std::uint32_t, Questions::ProjectCall>> Questions::Calls(const R
   std::map<std::uint32_t, ProjectCall> calls;
   for (const auto& [id, name] : options_.names) calls[id].name = name;
   const Status read = ForEach(coordinator, coordinator::kNameTable,
-                              [&](const stream::Key& key, const coordinator::ProjectNameRow& told) {
-                                if (!told.name.empty()) calls[key.project].name = told.name;
-                                calls[key.project].url = told.url;
+                              [&](const stream::Key& key, const coordinator::ProjectNameRow& row) {
+                                if (!row.name.empty()) calls[key.project].name = row.name;
+                                calls[key.project].url = row.url;
                                 return Status::Ok();
                               });
   if (!read.ok()) return read;

@@ -83,7 +83,7 @@ class Questions {
   Result<nlohmann::json> HostsOf(ProjectId project, UserId user, std::size_t limit);
   Result<nlohmann::json> MembersOf(ProjectId project, TeamId team, std::size_t limit);
   // {"as_of", "ranking", "count", "rows"}: ranks, totals and averages of one scan, whatever has been granted
-  // since. Pages with the same `ranking` are of the same list. A list that was requested by its number is kept
+  // since. Pages with the same `ranking` belong to the same list. A list that was requested by its number is kept
   // until two newer lists exist; then the newest list answers.
   struct Page {
     std::uint64_t ranking = 0;  // 0: the newest

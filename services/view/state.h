@@ -31,7 +31,7 @@ class Rows {
   [[nodiscard]] virtual Result<stream::SlotMeta> Meta() const = 0;
   // The stored bytes; kNotFound if absent.
   virtual Status Get(std::uint8_t table, const stream::Key& key, std::string* value) const = 0;
-  // Several keys in order; all of one commit if that costs nothing extra. `each` receives the index of a
+  // Several keys in order; all as of one commit if that costs nothing extra. `each` receives the index of a
   // key and the result of Get().
   virtual Status GetEach(
       std::uint8_t table, std::span<const stream::Key> keys,

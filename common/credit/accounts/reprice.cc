@@ -47,7 +47,7 @@ bool SameMicro(double a, double b) {
   return RoundToMicro(a, &a_ok) == RoundToMicro(b, &b_ok) && a_ok && b_ok;
 }
 
-// The reason why a mark under one rule is no mark under the other; none if the rules count alike.
+// The reason why a mark under one rule has another meaning under the other rule; none if both rules count alike.
 std::optional<std::string> CannotCount(const TrickleRule& was, const PolicyVersion& then,
                                        const TrickleRule& is, const PolicyVersion& version) {
   if (was.kind != is.kind || was.measure != is.measure || was.incremental != is.incremental ||

@@ -56,14 +56,14 @@ void Pass(double since, double time, EstimatePool& pool) {
     pool.until = since;
   }
   if (time <= pool.until) return;
-  const double gone = std::max(pool.kept - pool.saved, 0.0);
+  const double dropped = std::max(pool.kept - pool.saved, 0.0);
   for (const Kind& kind : kKinds) {
     EstimateSupply& supply = pool.*kind.supply;
     supply.spent =
-        std::max(supply.spent - kind.worth(supply.rate * gone), 0.0) + static_cast<double>(supply.now);
+        std::max(supply.spent - kind.worth(supply.rate * dropped), 0.0) + static_cast<double>(supply.now);
     supply.now = 0;
   }
-  pool.kept += time - pool.until - gone;
+  pool.kept += time - pool.until - dropped;
   pool.until = time;
 }
 
@@ -107,14 +107,14 @@ MicroTotal Left(const Kind& kind, const EstimatePool& pool) {
 
 // Spends and returns the part of `asked` that both pools have left.
 template <class Count>
-Count Spend(const Kind& kind, Count asked, EstimatePool& own, EstimatePool& all, std::uint32_t& bounds) {
-  const MicroTotal left = std::max<MicroTotal>(std::min(Left(kind, own), Left(kind, all)), 0);
+Count Spend(const Kind& kind, Count asked, EstimatePool& project, EstimatePool& all, std::uint32_t& bounds) {
+  const MicroTotal left = std::max<MicroTotal>(std::min(Left(kind, project), Left(kind, all)), 0);
   Count allowed = asked;
   if (asked > left) {
     allowed = static_cast<Count>(left);
     bounds |= kind.bound;
   }
-  for (EstimatePool* pool : {&own, &all}) (pool->*kind.supply).now += allowed;
+  for (EstimatePool* pool : {&project, &all}) (pool->*kind.supply).now += allowed;
   return allowed;
 }
 
@@ -182,18 +182,18 @@ void AddUse(Resource resource, const EstimateCounters& counters, std::vector<Res
 
 // Cuts decision.uses to the amounts that both pools have left, spends them, and stores the rest as a cut.
 void Give(EstimateDecision& decision, EstimateStanding& standing, EstimateAllowance& allowance) {
-  EstimatePool& own = standing.pool;
+  EstimatePool& project = standing.pool;
   EstimatePool& all = allowance.pool;
   EstimateCut rest{.until = all.until, .time = decision.time, .event = decision.event, .uses = {}};
   for (ResourceUse& use : decision.uses) {
     EstimateCounters& c = use.counters;
     const EstimateCounters asked = c;
     decision.asked = Sum(decision.asked, c.credit);
-    c.credit = Spend(kCredit, c.credit, own, all, decision.bounds);
+    c.credit = Spend(kCredit, c.credit, project, all, decision.bounds);
     decision.allowed = Sum(decision.allowed, c.credit);
-    c.run_time =
-        Spend(use.resource == Resource::kCpu ? kCpuTime : kGpuTime, c.run_time, own, all, decision.bounds);
-    c.jobs = Spend(kJobs, c.jobs, own, all, decision.bounds);
+    c.run_time = Spend(use.resource == Resource::kCpu ? kCpuTime : kGpuTime, c.run_time, project, all,
+                       decision.bounds);
+    c.jobs = Spend(kJobs, c.jobs, project, all, decision.bounds);
     if (c.failed_jobs > c.jobs || c.failed_run_time > c.run_time) decision.bounds |= kEstimateFailed;
     c.failed_jobs = std::min(c.failed_jobs, c.jobs);
     c.failed_run_time = std::min(c.failed_run_time, c.run_time);

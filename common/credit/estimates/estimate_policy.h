@@ -10,7 +10,7 @@
 // Pure. Invariants, for any reports in any order:
 // - A report is allowed at most the growth that it asks for.
 // - The allowed sum over all reports of a machine is at most the highest believed FLOP/s x the time since the
-//   machine was first heard of. For the reports of one project, the factor is the highest FLOP/s that this
+//   first event about the machine. For the reports of one project, the factor is the highest FLOP/s that this
 //   project believed. A project with higher limits therefore does not raise the limit of another project, and a
 //   project with lower limits does not reduce it.
 // - The allowed sum of reports at one time is at most that FLOP/s x saved_time. For one project, its own
@@ -154,9 +154,9 @@ struct EstimateAllowance {
   bool started = false;
   double since = 0;  // UNIX s: start of the counted time
   EstimatePool pool;
-  double saved_time = 0;  // s: the longest of all projects at which the machine was heard of
+  double saved_time = 0;  // s: the longest of all projects with an event about the machine
 
-  // Records that the machine was heard of at `time`, at a project with these limits. Until the first report
+  // Records an event about the machine at `time`, at a project with these limits. Until the first report
   // with growth, `since` is the earliest such time; afterwards `since` does not change.
   void StartAt(double time, const EstimateLimits& limits);
 
@@ -178,7 +178,7 @@ struct ResourceUse {
 
 // Growth that was cut off from a project's newest reports, which all have the same time.
 struct EstimateCut {
-  double until = 0;               // UNIX s: the machine's EstimatePool::until; a later one voids the cut
+  double until = 0;               // UNIX s: the machine's EstimatePool::until; a later value voids the cut
   double time = 0;                // UNIX s: of the reports
   std::uint64_t event = 0;        // id of the newest report
   std::vector<ResourceUse> uses;  // ascending by resource
@@ -209,7 +209,7 @@ struct EstimateReport {
 };
 
 struct EstimateDecision {
-  bool grown = false;  // false: a repeat or an overtaken report; there is nothing to record
+  bool grown = false;  // false: a repeat or a superseded report; there is nothing to record
   double time = 0;     // UNIX s: of the report
   std::uint64_t event = 0;
   MicroCredit asked = 0;  // micro-credits; includes credit cut off before at the same time
@@ -227,7 +227,7 @@ std::optional<std::int64_t> CountOf(double value);
 // - A counter counts its growth above its mark; a counter that has not grown counts nothing.
 // - A report older than the newest report about a resource is ignored for this resource.
 // - The client has restarted if a later report has a lower value for every counter that was above 0: all
-//   counters then grow from 0. Only the time distinguishes such a report from an older one that arrives late.
+//   counters then grow from 0. Only the time distinguishes such a report from an older report that arrives late.
 EstimateDecision Decide(const EstimateReport& report, const EstimateLimits& limits,
                         EstimateStanding& standing, EstimateAllowance& allowance);
 

@@ -1,4 +1,4 @@
-// The 'low average': a mean that leans to the small values (golden README, item 28; table s12).
+// The 'low average': a mean that favours small values (golden README, item 28; table s12).
 #pragma once
 
 #include <span>

@@ -20,23 +20,23 @@ double SpeedWithinLimits(const CompletionFacts& completion, double cpus, double 
   const double max_gpu = constants.max_peak_flops_gpu;
   const bool limited = (cpus > 0 && max_cpu > 0) || (gpus > 0 && max_gpu > 0);
   if (!limited) return completion.peak_flops;
-  double told = 0;  // FLOP/s of the devices of known speed
-  double most = 0;  // FLOP/s that may count
+  double known = 0;  // FLOP/s of the devices of known speed
+  double most = 0;   // FLOP/s that may count
   for (std::size_t kind = 0; kind < kResources; ++kind) {
     const RatedDevices& devices = completion.rated[kind];
     if (!(devices.count > 0) || static_cast<Resource>(kind) == Resource::kUnknown) continue;
     const bool is_cpu = static_cast<Resource>(kind) == Resource::kCpu;
     const double limit = is_cpu ? max_cpu : max_gpu;
     (is_cpu ? cpus : gpus) -= devices.count;
-    told += devices.peak_flops;
+    known += devices.peak_flops;
     most += limit > 0 ? std::min(devices.peak_flops, devices.count * limit) : devices.peak_flops;
   }
-  if (!(cpus > 0) && !(gpus > 0) && most == told && FiguresAgree(completion.peak_flops, told))
+  if (!(cpus > 0) && !(gpus > 0) && most == known && FiguresAgree(completion.peak_flops, known))
     return completion.peak_flops;
   // Devices of unknown speed count with the limit of their kind or, without a limit, with the remaining speed.
   most += std::max(cpus, 0.0) * max_cpu + std::max(gpus, 0.0) * max_gpu;
   if ((cpus > 0 && !(max_cpu > 0)) || (gpus > 0 && !(max_gpu > 0)))
-    most += std::max(0.0, completion.peak_flops - told);
+    most += std::max(0.0, completion.peak_flops - known);
   return completion.peak_flops > most ? most : completion.peak_flops;
 }
 

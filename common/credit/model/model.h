@@ -65,7 +65,7 @@ enum class Outcome : std::uint8_t {
 
 enum class ValidateState : std::uint8_t { kUnknown = 0, kValid = 1, kInvalid = 2, kInconclusive = 3 };
 
-// Running average. n is a double because BOINC's is (S000, 'Computing averages').
+// Running average. n is a double, as in BOINC (S000, 'Computing averages').
 struct Average {
   double n = 0;
   double mean = 0;
@@ -138,7 +138,7 @@ struct RowBefore {
   }
 };
 
-// The claims stage's record of one host.
+// The record of one host in CLAIMS.
 struct HostRecord {
   bool known = false;    // a member event has named the host
   bool deleted = false;  // the host was deleted
@@ -213,7 +213,7 @@ struct ValidationFacts {
 // The treatment of partial grants (trickles) that exceed the final worth of the result. Frozen numbers.
 enum class TrickleSettlement : std::uint8_t {
   kKeep = 0,    // credit for work done stays
-  kSettle = 1,  // a reversal takes the excess back
+  kSettle = 1,  // a reversal removes the excess
   kCap = 2,     // as kSettle, and the shown total stays until future credit has made up for the excess
 };
 
@@ -321,12 +321,12 @@ enum GrantFlag : std::uint32_t {
   kGrantSettles =
       1u << 3,  // partial grants become final, or credit is reversed; settles_micro and recent_off count
   kGrantOwed = 1u << 4,  // future credit makes up for the reversed amount (TrickleSettlement::kCap)
-  // An operator's reversal or re-pricing: the credit is no work for the recent averages; they change by
+  // An operator's reversal or repricing: the credit is no work for the recent averages, which change by
   // `recent_off` only.
   kGrantCorrects = 1u << 5,
   kGrantUncounts = 1u << 6,  // the result no longer counts as granted
-  // A re-pricing that reinstates a result: pays back the amount that reversals took, or pays the credit that
-  // the result would have received.
+  // A repricing that reinstates a result: restores the amount that was reversed, or pays the credit that the
+  // result would have received.
   kGrantReinstates = 1u << 7,
   kGrantRecounts = 1u << 8,  // the result counts (again) as granted
   // With kGrantReinstates: the validator had judged the result invalid, so the result has had no grant.

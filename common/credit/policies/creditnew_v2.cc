@@ -95,9 +95,9 @@ class CreditNewV2 final : public StandardPolicy {
       claim.flags |= kClaimMinAvgDefined;
       claim.min_avg_pfc = app->npfc_mean;
     }
-    const HostApp& own = HostAppFor(job.host, job.app);
-    claim.host_pfc_n = own.weight;
-    claim.host_pfc_mean = own.npfc_mean;
+    const HostApp& record = HostAppFor(job.host, job.app);
+    claim.host_pfc_n = record.weight;
+    claim.host_pfc_mean = record.npfc_mean;
   }
 
   double StatisticsPeakFlops(const ValidatedJob&, const Claim& claim) const override {
@@ -108,27 +108,27 @@ class CreditNewV2 final : public StandardPolicy {
   void Learn(const ValidatedJob& job, const Claim& claim, const Measure& measure, bool counted,
              Sample& sample) const override {
     const Constants& constants = job.app.policy.constants;
-    HostApp& own = HostAppFor(job.host, job.app);
-    own.error_rate *= constants.error_rate_keep;
+    HostApp& record = HostAppFor(job.host, job.app);
+    record.error_rate *= constants.error_rate_keep;
     if (!counted || (claim.flags & kClaimAnonymous) != 0) return;
     const double npfc = CappedNpfc(claim, measure, NpfcLimit(claim, constants));
-    WeightedAverage average{own.weight, own.npfc_mean};
+    WeightedAverage average{record.weight, record.npfc_mean};
     UpdateWeighted(average, {npfc / claim.fpops_est, claim.fpops_est}, constants.host_average_weight);
-    own.weight = average.weight;
-    own.npfc_mean = average.mean;
+    record.weight = average.weight;
+    record.npfc_mean = average.mean;
     sample.flags |= kSampleApp;
   }
 
   void Failed(const Attempt& attempt) const override {
     HostAppFor(attempt.host, attempt.app);
-    for (HostApp& own : attempt.host.apps) {
-      const AppRow* app = attempt.in_force.catalogue.FindApp(own.app);
-      if (app != nullptr) own.error_rate = app->policy.constants.error_rate_initial;
-      const AppScale* scale = FindAppScale(attempt.in_force.scales, own.app);
+    for (HostApp& record : attempt.host.apps) {
+      const AppRow* app = attempt.in_force.catalogue.FindApp(record.app);
+      if (app != nullptr) record.error_rate = app->policy.constants.error_rate_initial;
+      const AppScale* scale = FindAppScale(attempt.in_force.scales, record.app);
       // If the app has no average, the host gets none. In both cases the host scale is 1.
       const bool defined = HasMean(scale);
-      own.npfc_mean = defined ? scale->npfc_mean : 0;
-      if (!defined) own.weight = 0;
+      record.npfc_mean = defined ? scale->npfc_mean : 0;
+      if (!defined) record.weight = 0;
     }
     attempt.row.error_rate = attempt.app.policy.constants.error_rate_initial;
   }

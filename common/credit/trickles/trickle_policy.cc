@@ -344,11 +344,11 @@ TricklePrice PriceOf(const TrickleRule& rule, const TrickleJob& job, const InFor
 
 double CreditOfHighWaterMark(const TricklePrice& price, double high_water_mark, std::uint32_t* bounds) {
   std::uint32_t ignored = 0;
-  std::uint32_t* const told = bounds == nullptr ? &ignored : bounds;
+  std::uint32_t* const reached = bounds == nullptr ? &ignored : bounds;
   double credit = UnboundedCredit(price, high_water_mark);
-  credit = Cut(credit, price.bound_credit, kTrickleFpopsBound, told);
-  credit = Cut(credit, price.estimate_credit, kTrickleEstimate, told);
-  credit = Cut(credit, price.max_credit, kTrickleMaxCredit, told);
+  credit = Cut(credit, price.bound_credit, kTrickleFpopsBound, reached);
+  credit = Cut(credit, price.estimate_credit, kTrickleEstimate, reached);
+  credit = Cut(credit, price.max_credit, kTrickleMaxCredit, reached);
   return credit > 0 ? credit : 0;
 }
 

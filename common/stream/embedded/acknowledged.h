@@ -1,7 +1,8 @@
-// A small file beside the database that records how long the log was when it last acknowledged a write. The
+// A small file beside the database that records the length of the log at the last acknowledged write. The
 // write-ahead log alone cannot distinguish a torn last record, which was never acknowledged and is dropped,
 // from damage that looks the same (a damaged length near the end, a truncated file, the last file deleted):
-// RocksDB accepts all of these in every recovery mode. An open that finds less than was acknowledged stops.
+// RocksDB accepts all of these in every recovery mode. An open that finds a shorter log than the acknowledged
+// length fails.
 //
 // The file is written after the synced write returns and before the acknowledgement, without a sync of its
 // own. A killed process loses nothing. A power failure may restore an older entry, which is still true but a
@@ -28,7 +29,7 @@ class AcknowledgedFile {
   // kNotFound: there is no file. kCorrupted: neither place is complete.
   static Result<AcknowledgedMark> Read(const std::string& path);
 
-  // Creates the file or takes over the existing one; on return it holds `mark`, synced.
+  // Creates the file or takes over the existing file; on return the file holds `mark`, synced.
   static Result<AcknowledgedFile> Start(const std::string& path, const AcknowledgedMark& mark);
 
   // Ok, or kFatal with the reason.

@@ -1,5 +1,5 @@
 // The clock for append times. The time is that of the wall clock, but it never goes back, in this life of the
-// log or across restarts, and it advances by at least what the steady clock measures. Records keep their
+// log or across restarts, and it advances at least as fast as the steady clock. Records keep their
 // append time forever; the check against future event times and the retention of inputs depend on it. With a
 // wall clock that is set back (an empty battery gives 1970), valid events would be refused, and their records
 // would be trimmed as soon as the clock is correct again.

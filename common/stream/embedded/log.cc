@@ -131,8 +131,8 @@ class LogImpl final : public Log {
   StoredReader stored_;
 
   mutable std::mutex mutex_;
-  std::condition_variable work_;     // wakes the committer
-  std::condition_variable room_;     // Append() waits for space
+  std::condition_variable work_;       // wakes the committer
+  std::condition_variable room_;       // Append() waits for space
   std::condition_variable called_cv_;  // WaitDurable() waits for callbacks
   std::deque<Pending> pending_;
   AppendClock clock_;
@@ -144,7 +144,7 @@ class LogImpl final : public Log {
   std::uint64_t last_trim_ticket_ = 0;
   std::uint64_t durable_ticket_ = 0;
   std::uint64_t called_ticket_ = 0;  // callbacks have run up to this ticket
-  bool telling_ = false;
+  bool calling_ = false;
   bool stopping_ = false;
   bool gathering_ = false;  // the committer waits for more units, not for the first one
   bool hastened_ = false;   // the committer must not wait any longer
@@ -255,7 +255,7 @@ std::uint64_t LogImpl::Append(LogUnit unit) {
     std::unique_lock lock(mutex_);
     // Append() does not wait while callbacks run: a callback may need a mutex that a caller of Append()
     // holds.
-    room_.wait(lock, [&] { return pending_bytes_ < options_.pending_bytes || telling_; });
+    room_.wait(lock, [&] { return pending_bytes_ < options_.pending_bytes || calling_; });
     ticket = pending.ticket = ++last_ticket_;
     pending_bytes_ += pending.bytes;
     counters_.units += 1;
@@ -359,11 +359,11 @@ void LogImpl::Commit(std::deque<Pending>& units) {
     if (const Status status = database_->Acknowledge(); !status.ok()) Die(status.message());
   }
 
-  std::vector<BatchRef> gone;
+  std::vector<BatchRef> evicted;
   {
     const std::scoped_lock lock(mutex_);
     for (const Pending& unit : units) {
-      telling_ = telling_ || unit.on_durable != nullptr;
+      calling_ = calling_ || unit.on_durable != nullptr;
       for (const PendingBatch& one : unit.batches) tail_.Durable(one.slot, one.batch->end());
       for (const auto& [key, value] : unit.rows) {
         const auto row = pending_rows_.find(key);
@@ -372,7 +372,7 @@ void LogImpl::Commit(std::deque<Pending>& units) {
       pending_bytes_ -= unit.bytes;
     }
     durable_ticket_ = units.back().ticket;
-    tail_.Evict(gone);
+    tail_.Evict(evicted);
     counters_.stored_bytes += stored_bytes;
     if (synced && options_.sync) {
       counters_.syncs += 1;
@@ -390,7 +390,7 @@ void LogImpl::Commit(std::deque<Pending>& units) {
   {
     const std::scoped_lock lock(mutex_);
     called_ticket_ = units.back().ticket;
-    telling_ = false;
+    calling_ = false;
   }
   called_cv_.notify_all();
 }
@@ -471,9 +471,9 @@ double LogImpl::Now() {
 
 void LogImpl::Consumed(TopicPartition where, std::uint64_t offset) {
   const std::size_t slot = SlotOf(where);
-  std::vector<BatchRef> gone;  // freed after the mutex
+  std::vector<BatchRef> evicted;  // freed after the mutex
   const std::scoped_lock lock(mutex_);
-  tail_.Consumed(slot, offset, gone);
+  tail_.Consumed(slot, offset, evicted);
 }
 
 Result<std::string> LogImpl::GetRow(std::string_view key) const {
@@ -526,13 +526,13 @@ void LogImpl::Trim(TopicPartition where, std::uint64_t offset) {
   if (!batch.ok()) return;  // trimmed further meanwhile, or damaged: a reader will report the damage
   if (*batch != nullptr) begin = (*batch)->first;
 
-  std::vector<BatchRef> gone;
+  std::vector<BatchRef> evicted;
   {
     const std::scoped_lock lock(mutex_);
     if (begin <= extents_[slot].begin) return;
     trimmed_records_ += begin - extents_[slot].begin;
     extents_[slot].begin = begin;
-    tail_.Consumed(slot, begin, gone);
+    tail_.Consumed(slot, begin, evicted);
     Pending trim;
     trim.ticket = last_trim_ticket_ = ++last_ticket_;
     trim.trim = PendingTrim{.where = where, .begin = begin};

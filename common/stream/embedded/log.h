@@ -146,7 +146,7 @@ class Log {
 
   // Copies the log as of one commit to `path`, which must not exist (its parent must), with hard links where the
   // file system supports them. The copy has everything that was durable at the call, and opens as a log.
-  // Appends continue. kFull, kFatal: the copy could not be written; what is at `path` is of no use.
+  // Appends continue. kFull, kFatal: the copy could not be written; the contents of `path` are unusable.
   virtual Status Checkpoint(const std::string& path) = 0;
 
   // Number of the last durable commit, counted over the life of the log.

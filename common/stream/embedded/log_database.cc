@@ -205,8 +205,8 @@ std::map<std::string, std::uint64_t> FilesOf(const std::string& path) {
   std::error_code error;
   for (auto it = fs::directory_iterator(path, error); !error && it != fs::directory_iterator();
        it.increment(error)) {
-    std::error_code gone;
-    files[it->path().filename()] = it->file_size(gone);
+    std::error_code missing;
+    files[it->path().filename()] = it->file_size(missing);
   }
   return files;
 }
@@ -700,9 +700,9 @@ std::uint64_t LogDatabase::disk_bytes() const {
   std::error_code error;
   for (auto it = fs::directory_iterator(db_path_, error); !error && it != fs::directory_iterator();
        it.increment(error)) {
-    std::error_code gone;  // files may be created or deleted meanwhile
-    const std::uint64_t size = it->file_size(gone);
-    if (!gone) bytes += size;
+    std::error_code missing;  // files may be created or deleted meanwhile
+    const std::uint64_t size = it->file_size(missing);
+    if (!missing) bytes += size;
   }
   return bytes;
 }

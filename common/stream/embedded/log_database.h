@@ -95,7 +95,7 @@ class LogDatabase {
   // Makes a running Reclaim() return early and every later one at once.
   void StopReclaim();
 
-  // Checks what Log::Verify() does not see by reading batches: the tree's files, the lists of files, the
+  // Checks the files that Log::Verify() does not cover by reading batches: the tree's files, the lists of files, the
   // write-ahead log.
   Status VerifyFiles() const;
 
@@ -134,7 +134,8 @@ class LogDatabase {
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // default, trimmed, forever
   std::uint64_t owner_epoch_ = 0;
   std::atomic<std::uint64_t> commit_ = 0;  // written by the committer; VerifyFiles() reads it
-  // Held while no file may go away. RocksDB before 9 lets files go when the first of several holders is done.
+  // Held while no file may be deleted. RocksDB before 9 allows deletions again when the first of several
+  // holders ends.
   mutable std::mutex files_mutex_;
 };
 

@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// Waiting records per slot at the begin of a wave from which no thread waits for another.
+// From this number of waiting records per slot at the start of a wave, no thread waits for another (waves.h).
 constexpr std::uint64_t kLoadedRecords = 2000;
 
 }  // namespace
@@ -59,7 +59,7 @@ Result<std::unique_ptr<Runner>> Runner::Open(const RunnerOptions& options, Log& 
   return runner;
 }
 
-// Opens the slots side by side, then hosts them.
+// Opens the slots in parallel, then hosts them.
 Status Runner::OpenSlots(std::uint32_t slots, const SlotFactory& factory,
                          const std::function<void(const std::string&)>& report) {
   std::atomic<std::uint32_t> next{0};
@@ -209,7 +209,7 @@ bool Runner::WorkOnWave(std::uint32_t thread, std::unique_lock<std::mutex>& lock
   return true;
 }
 
-// Waits until a wave may begin, or until state writes should be looked at.
+// Waits until a wave may begin, or until state writes may be due.
 void Runner::Sleep(std::unique_lock<std::mutex>& lock) {
   const Waves& waves = shared_.waves;
   if (wake_count_ != shared_.seen) {
@@ -217,7 +217,7 @@ void Runner::Sleep(std::unique_lock<std::mutex>& lock) {
                      [&] { return stopping_ || failed_ || waves.active() || hurried_ > 0; });
     return;
   }
-  ++sleepers_;  // state writes fall due even if no input arrives
+  ++sleepers_;  // wakes after 100 ms at most: state writes become due even if no input arrives
   wake_.wait_for(lock, std::chrono::milliseconds(100),
                  [&] { return stopping_ || failed_ || waves.active() || wake_count_ != shared_.seen; });
   --sleepers_;
@@ -245,8 +245,8 @@ Status Runner::CopyStored(std::uint32_t slot, const std::string& path) {
   return slots_[slot]->stored().store().Checkpoint(path);
 }
 
-// States first: each is of a durable commit, which the log's copy therefore has. Trimmed in between, the log might
-// begin behind a state.
+// Copies the states first: each is as of a durable commit, which the later copy of the log therefore contains.
+// The log must not be trimmed in between, otherwise it might begin after the position of a state.
 Status Runner::CopyAll(const std::string& directory) {
   const auto untrimmed = trimmer_->Pause();
   std::error_code error;
@@ -271,7 +271,7 @@ std::vector<SlotStatus> Runner::Look() const {
 }
 
 bool Runner::idle() const {
-  // Slots feed each other, so all of them are kept in place while each is examined.
+  // Slots feed each other, so all slots are locked while each is examined.
   std::vector<std::unique_lock<std::mutex>> locks;
   for (const auto& slot : slots_) locks.push_back(slot->Lock());
   std::uint64_t ticket = 0;
@@ -284,7 +284,7 @@ bool Runner::idle() const {
 }
 
 void Runner::WaitIdle() {
-  ++hurried_;  // no more input is expected for which a wave or a synced write should wait
+  ++hurried_;  // waves and synced writes need not wait for more input
   wake_.notify_all();
   while (!failed_ && !idle()) {
     log_.CommitSoon();

@@ -6,13 +6,13 @@
 // commits once per stage, however few records there are. Waves begin at least commit_interval apart. To
 // commit, a slot consumes the records that wait on the stage's inputs, processes them, finishes, and appends
 // outputs and journal entry as one unit. Later commits may read a unit before it is durable; their outputs
-// lie behind it in the log.
+// follow the unit in the log.
 //
 // Crash: the log holds a prefix of the units. A slot's state is that of a commit in this prefix (state is
 // applied only after its commit is durable). Open() re-executes the later journal entries with outputs
 // suppressed and compares the fingerprint of each.
 //
-// The parts of a runner lie in runner/ (README.md there): the slots (SlotHost), the order of their work (Waves), and
+// The parts of a runner are in runner/ (README.md there): the slots (SlotHost), the order of their work (Waves), and
 // the thread that writes states (StateWriter). The runner itself has the threads, the sleep of idle workers, and the
 // failure that stops all slots.
 #pragma once
@@ -45,8 +45,8 @@ class StateWriter;
 class Runner {
  public:
   // Opens the state of all slots, restores damaged or missing state from a checkpoint, and re-executes the
-  // later journal entries. kCorrupted: damage that no copy can heal, or state newer than the log. kFatal: the
-  // re-execution diverged, and where.
+  // later journal entries. kCorrupted: damage that no copy can repair, or state newer than the log. kFatal: the
+  // re-execution diverged (the message says where).
   static Result<std::unique_ptr<Runner>> Open(const RunnerOptions& options, Log& log, std::uint32_t slots,
                                               const SlotFactory& factory,
                                               const std::function<void(const std::string&)>& report);
@@ -71,8 +71,8 @@ class Runner {
   Status CopyStored(std::uint32_t slot, const std::string& path);
 
   // Copies states and log to `directory`, which must exist and be empty, as `state/slot-K` and `log`, with hard
-  // links where the file system supports them: a data directory as of one commit of the log, whose states lie at
-  // or behind that commit. Nothing waits for it but the trimming of the log. Statuses as Log::Checkpoint() and
+  // links where the file system supports them: a data directory as of one commit of the log, whose states are as of
+  // that commit or earlier. Only the trimming of the log waits for the copy. Statuses as Log::Checkpoint() and
   // Store::Checkpoint(). Any thread.
   Status CopyAll(const std::string& directory);
 

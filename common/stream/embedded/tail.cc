@@ -24,29 +24,29 @@ BatchRef Tail::Find(std::size_t slot, std::uint64_t offset) const {
   return offset < batch->end() ? batch : nullptr;
 }
 
-void Tail::DropFront(Partition& partition, std::vector<BatchRef>& gone) {
+void Tail::DropFront(Partition& partition, std::vector<BatchRef>& evicted) {
   BatchRef& batch = partition.entries.front().batch;
   bytes_ -= batch->payload.size();
-  gone.push_back(std::move(batch));
+  evicted.push_back(std::move(batch));
   partition.entries.pop_front();
 }
 
-void Tail::DropConsumed(Partition& partition, std::vector<BatchRef>& gone) {
+void Tail::DropConsumed(Partition& partition, std::vector<BatchRef>& evicted) {
   const std::uint64_t until = std::min(partition.consumed, partition.durable_end);
   while (!partition.entries.empty() && partition.entries.front().batch->end() <= until)
-    DropFront(partition, gone);
+    DropFront(partition, evicted);
 }
 
 void Tail::Durable(std::size_t slot, std::uint64_t end) { partitions_[slot].durable_end = end; }
 
-void Tail::Consumed(std::size_t slot, std::uint64_t offset, std::vector<BatchRef>& gone) {
+void Tail::Consumed(std::size_t slot, std::uint64_t offset, std::vector<BatchRef>& evicted) {
   Partition& partition = partitions_[slot];
   partition.consumed = std::max(partition.consumed, offset);
-  DropConsumed(partition, gone);
+  DropConsumed(partition, evicted);
 }
 
-void Tail::Evict(std::vector<BatchRef>& gone) {
-  for (Partition& partition : partitions_) DropConsumed(partition, gone);
+void Tail::Evict(std::vector<BatchRef>& evicted) {
+  for (Partition& partition : partitions_) DropConsumed(partition, evicted);
   while (bytes_ > limit_bytes_) {
     // Examines every partition for each evicted batch: about a hundred partitions, some thousand batches per
     // second.
@@ -58,7 +58,7 @@ void Tail::Evict(std::vector<BatchRef>& gone) {
       if (oldest == nullptr || front.order < oldest->entries.front().order) oldest = &partition;
     }
     if (oldest == nullptr) return;  // all remaining batches are not durable yet
-    DropFront(*oldest, gone);
+    DropFront(*oldest, evicted);
   }
 }
 

@@ -1,4 +1,4 @@
-// The newest batches of all partitions, in memory: readers close behind the writers do not read the disk.
+// The newest batches of all partitions, in memory: readers that keep up with the writers do not read the disk.
 //
 // Invariant: for each partition the tail holds a run without gaps that ends at the partition's end and
 // includes everything that is not durable. A batch that all consumers have consumed is evicted as soon as it
@@ -27,9 +27,9 @@ class Tail {
   [[nodiscard]] BatchRef Find(std::size_t slot, std::uint64_t offset) const;
 
   void Durable(std::size_t slot, std::uint64_t end);
-  void Consumed(std::size_t slot, std::uint64_t offset, std::vector<BatchRef>& gone);
+  void Consumed(std::size_t slot, std::uint64_t offset, std::vector<BatchRef>& evicted);
   // Evicts batches beyond the limit.
-  void Evict(std::vector<BatchRef>& gone);
+  void Evict(std::vector<BatchRef>& evicted);
 
   [[nodiscard]] std::uint64_t durable_end(std::size_t slot) const { return partitions_[slot].durable_end; }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
@@ -45,8 +45,8 @@ class Tail {
     std::uint64_t consumed = 0;
   };
 
-  void DropFront(Partition& partition, std::vector<BatchRef>& gone);
-  void DropConsumed(Partition& partition, std::vector<BatchRef>& gone);
+  void DropFront(Partition& partition, std::vector<BatchRef>& evicted);
+  void DropConsumed(Partition& partition, std::vector<BatchRef>& evicted);
 
   std::vector<Partition> partitions_;
   std::uint64_t limit_bytes_;

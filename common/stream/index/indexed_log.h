@@ -17,7 +17,7 @@ class IndexedLog {
   // Consecutive records. The views are valid while the piece exists.
   struct Piece {
     std::uint64_t first = 0;
-    std::uint64_t end = 0;  // where to continue; 0: there is nothing more now
+    std::uint64_t end = 0;  // the offset to continue from; 0: no more records now
     std::vector<std::string_view> records{};
     bool one_place = false;  // all records have offset `first`; else offsets ascend by 1
     std::shared_ptr<const void> bytes{};

@@ -434,9 +434,9 @@ std::uint64_t KeyIndexImpl::disk_bytes() const {
   std::error_code error;
   for (auto it = fs::recursive_directory_iterator(options_.path, error);
        !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-    std::error_code gone;  // files may be created or deleted meanwhile
-    const std::uint64_t size = it->is_regular_file(gone) ? it->file_size(gone) : 0;
-    if (!gone) bytes += size;
+    std::error_code missing;  // files may be created or deleted meanwhile
+    const std::uint64_t size = it->is_regular_file(missing) ? it->file_size(missing) : 0;
+    if (!missing) bytes += size;
   }
   return bytes;
 }

@@ -54,7 +54,7 @@ class KeyIndex {
   virtual ~KeyIndex() = default;
 
   // Places of the records with this key, ascending; an empty result is not an error. The places may include
-  // trimmed ones. kRetry: the index is being built and is far behind (the message states how far).
+  // trimmed places. kRetry: the index is being built and is far behind (the message states how far).
   virtual Result<std::vector<RecordPlace>> Find(std::string_view key) = 0;
 
   // As Find(), but at most the last `limit` places of each partition.

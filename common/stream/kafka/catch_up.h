@@ -19,9 +19,10 @@ namespace cobblestone::stream::kafka {
 struct CatchUpOptions {
   // True: start from the last checkpoint. False: from the first journal entry, which must still exist.
   bool checkpoint = true;
-  // The committed position to build; none: the one that is committed when the work begins. Later commits are left out.
+  // The committed position to build; none: the position that is committed when the work begins. Later commits are
+  // omitted.
   std::optional<Position> position{};
-  // Stop at this commit, which lies before the position; 0: at the position.
+  // Stop at this commit, which is before the position; 0: at the position.
   std::uint64_t until = 0;
   // True: for state that a worker continues with; markers record what the next checkpoint must contain.
   bool markers = false;
@@ -35,7 +36,7 @@ struct CatchUpOptions {
 Result<std::vector<std::optional<Position>>> CommittedPositions(Cluster& cluster, std::uint32_t slots,
                                                                 Millis patience);
 
-// `space` holds no state of the slot, or an older one to start from. kCorrupted: a re-executed commit has
+// `space` holds no state of the slot, or an older state to start from. kCorrupted: a re-executed commit has
 // another fingerprint than the journal holds. On return the state is written.
 Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions& options,
                          const SlotFactory& factory, StateSpace& space, Background& background,

@@ -74,7 +74,7 @@ class StateFollower::Space final : public StateSpace {
     // A handle for one reader: dropping it wakes TakeBack(), which waits for the last handle.
     return {found->second.get(), [this, held = found->second](const store::Store*) mutable {
               held.reset();
-              const std::lock_guard told(mutex_);
+              const std::lock_guard notifying(mutex_);
               returned_.notify_all();
             }};
   }
@@ -84,9 +84,9 @@ class StateFollower::Space final : public StateSpace {
     std::unique_lock lock(mutex_);
     const auto found = stores_.find(slot);
     if (found == stores_.end()) return;
-    const std::weak_ptr<store::Store> gone = found->second;
+    const std::weak_ptr<store::Store> returned = found->second;
     stores_.erase(found);
-    returned_.wait(lock, [&] { return gone.expired(); });
+    returned_.wait(lock, [&] { return returned.expired(); });
   }
 
   StateSpace& space_;
@@ -157,7 +157,7 @@ void StateFollower::Work() {
   failure_ = ended;
 }
 
-// Sets the positions of tasks in Phase::kPosition. A slot without any commit is asked for again at the next
+// Sets the positions of tasks in Phase::kPosition. A slot without any commit is queried again at the next
 // call.
 Status StateFollower::FindPositions(Group& group, std::vector<std::unique_ptr<Task>>& tasks, Reader& reader) {
   std::vector<std::uint32_t> wanted;

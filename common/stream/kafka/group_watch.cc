@@ -23,7 +23,7 @@ bool GroupWatch::Unowned(Group& group, Time now) {
   return true;
 }
 
-// Only one member acts: the one with the first id in order.
+// Only one member acts: the member with the smallest id.
 bool GroupWatch::WeMustAct(const GroupView& view) const {
   std::set<std::uint32_t> owned;
   for (const GroupMember& member : view.members) {

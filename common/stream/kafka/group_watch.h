@@ -16,7 +16,7 @@ class GroupWatch {
   GroupWatch(std::uint32_t slots, Millis every) : slots_(slots), every_(every) {}
 
   // Call often. Returns true once when several consecutive checks found a slot without owner in a stable
-  // group and this member is the one that must trigger a rebalance.
+  // group and this member must trigger a rebalance.
   bool Unowned(Group& group, Time now);
 
  private:

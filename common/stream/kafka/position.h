@@ -1,5 +1,5 @@
 // The position of a slot, committed with its data: the committed offset of its journal partition, and, as
-// metadata of this offset, what the next owner must know.
+// metadata of this offset, the data that the next owner needs.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Care {
   enum Level : std::uint32_t {
     kNone,
     kTaken,      // an owner died; the next owner has not yet committed many records
-    kFewAtOnce,  // that owner died too; the next one commits some records at a time
+    kFewAtOnce,  // that owner died too; the next owner commits some records at a time
     kOneByOne,   // that owner died too; one record at a time, each named before it is tried
   };
   std::uint32_t level = kNone;

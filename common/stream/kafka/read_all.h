@@ -12,7 +12,7 @@ namespace cobblestone::stream::kafka {
 inline constexpr std::uint64_t kToEnd = ~0ull;
 
 // A status other than ok from `visit` stops the read and is returned. *end: the offset after the last
-// message or after the gap that follows it. Messages at or behind `until` are not visited. kRetry: no progress for
+// message or after the gap that follows it. Messages at or after `until` are not visited. kRetry: no progress for
 // `patience` before the end was reached.
 Status ReadAll(Reader& reader, TopicPartition where, std::uint64_t from, Millis patience,
                const std::function<Status(const Message&)>& visit, std::uint64_t* end = nullptr,

@@ -318,9 +318,9 @@ Status CheckpointTail::Add(std::string_view key, std::string_view value, bool de
   if (!meta.ok()) return meta.status();
   std::uint64_t have = 0;
   if (const auto bytes = store_.Meta(); bytes.ok()) {
-    const auto own = DecodeSlotMeta(*bytes);
-    if (!own.ok()) return own.status();
-    have = own->sequence;
+    const auto stored = DecodeSlotMeta(*bytes);
+    if (!stored.ok()) return stored.status();
+    have = stored->sequence;
   } else if (bytes.status().code() != StatusCode::kNotFound) {
     return bytes.status();
   }

@@ -21,12 +21,12 @@
 
 namespace cobblestone::stream::kafka {
 
-// What a process was doing when it crashed. Memory-mapped from a file, so that a write costs nothing; a crash
+// The work of a process at its crash. Memory-mapped from a file, so that a write costs nothing; a crash
 // of the machine may lose it.
 struct Trace {
   std::uint64_t processing = 0;  // 1: processing records as the owner
   std::uint64_t executing = 0;   // sequence of the journal commit being re-executed; 0: none
-  std::uint64_t deadly = 0;      // sequence of the last commit whose re-execution a process died at
+  std::uint64_t deadly = 0;      // sequence of the last commit at whose re-execution a process died
   std::uint64_t deaths = 0;      // number of consecutive deaths at that commit
 };
 

@@ -9,7 +9,7 @@
 // After any failure of a transaction, its slots return to Position: state always follows the journal, and
 // this is the only way to restore it. Stopped: the slot needs an operator; problem() has the reason.
 //
-// The task is what the worker sees: it makes the commits of an owner. What else a slot needs lies in task/
+// The task is the worker's interface to a slot and makes the commits of an owner. The other parts are in task/
 // (README.md there), above all Lifecycle (phase, position, failures) and Recovery (the phases up to Running).
 //
 // Threads: one at a time; `Background` writes the state.

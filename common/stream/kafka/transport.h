@@ -98,7 +98,7 @@ class Producer {
   virtual Outcome SendOffsets(const std::vector<OffsetToSend>& offsets, const Membership& membership) = 0;
   virtual Outcome Commit() = 0;
   virtual Outcome Abort() = 0;
-  // A request that ends a transaction was sent twice. A stray one may hit the next transaction, so this
+  // A request that ends a transaction was sent twice. A stray request may hit the next transaction, so this
   // producer must not begin another (LRK #5423).
   [[nodiscard]] virtual bool suspect() const = 0;
 };

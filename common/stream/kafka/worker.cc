@@ -297,8 +297,8 @@ bool Worker::Fence(const std::string& owner) {
   return true;
 }
 
-// Called at every step; acts when the assignment has not changed for settle_after. Slots of other workers
-// that were recovered ahead, or were ours, are kept or dropped as the standby mode requires.
+// Called at every step; acts when the assignment has not changed for settle_after. Slots of other workers that this
+// worker has recovered ahead or owned before are kept or dropped as the standby mode requires.
 void Worker::SettleOthers() {
   if (options_.standby == Standby::kHot || !others_since_ ||
       cluster_.Now() - *others_since_ < options_.settle_after)
@@ -353,7 +353,7 @@ bool Worker::OpenTransaction() {
   return true;
 }
 
-// One round of every running slot. Its outputs are produced at once.
+// One round of every running slot, or of a single careful slot (DeathCare). Outputs are produced at once.
 bool Worker::RunRound() {
   Task* alone = nullptr;
   for (auto& [k, task] : tasks_) {

@@ -30,7 +30,7 @@ namespace cobblestone::stream::kafka {
 
 enum class Standby : std::uint8_t {
   kNone,
-  kCheckpoint,  // applies checkpoints; a takeover re-executes the commits since the last one
+  kCheckpoint,  // applies checkpoints; a takeover re-executes the commits since the last checkpoint
   kHot,         // re-executes the owner's commits
 };
 
@@ -39,7 +39,7 @@ struct WorkerOptions {
   std::string instance;
   std::uint32_t slots = 1;
   TaskOptions task;
-  // Least time from the begin of a transaction to its commit, when all inputs are drained.
+  // Least time from the start of a transaction to its commit, when all inputs are drained.
   Millis commit_min{10};
   // The same when inputs are not drained, or three times the usual duration of a commit if that is longer.
   Millis commit_max{50};

@@ -1,7 +1,6 @@
 // Lockstep: all slots in memory, in one process and one thread. Input is read in the order of input lines and
-// drained through every stage on Drain(). With a barrier watermark where needed (stages sort the
-// records since the last barrier), the result does not depend on the number of partitions. Used by replay
-// (what-if) and by tests.
+// drained through every stage on Drain(). With a barrier where needed (stages sort the records since the last
+// barrier), the result does not depend on the number of partitions. Used by replay (what-if) and by tests.
 #pragma once
 
 #include <cstdint>

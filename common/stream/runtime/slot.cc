@@ -30,11 +30,12 @@ Result<SlotMeta> DecodeSlotMeta(std::string_view bytes) {
 
 namespace {
 
-// A row of a state write, by its key in numbers that order as its bytes do: rows are compared many times, and lie far apart.
+// A row of a state write with its key as numbers in the order of its bytes: a sort compares rows many times,
+// and the rows themselves are far apart in memory.
 struct PlacedRow {
   std::uint64_t first = 0;  // bytes of the key, big-endian
   std::uint64_t second = 0;
-  std::uint64_t last = 0;  // the last eight: some of them are the second's, too
+  std::uint64_t last = 0;  // the last eight bytes, which overlap those of `second`
   bool deleted = false;
   std::uint32_t length = 0;  // of the value
   const char* at = nullptr;
@@ -100,9 +101,9 @@ void Slot::AddStage(std::unique_ptr<Stage> stage, const std::vector<TopicPartiti
                       "two state tables have the number " + std::to_string(table->id()));
     all_tables_.push_back(table);
   }
-  std::size_t own = 0;
+  std::size_t stage_input = 0;
   for (const TopicPartition& where : inputs) {
-    inputs_.push_back({.where = where, .stage = stages_.size(), .stage_input = own++});
+    inputs_.push_back({.where = where, .stage = stages_.size(), .stage_input = stage_input++});
     next_.push_back(0);
   }
   stages_.push_back(std::move(stage));
@@ -128,11 +129,11 @@ Status Slot::Open(const store::Store* store, std::uint64_t waiting_bytes) {
                              std::to_string(options_.rules_version) +
                              "; run the version of the program that wrote the state");
       meta_ = *meta;
-      meta_.rules_version = options_.rules_version;  // of what is executed from here on
+      meta_.rules_version = options_.rules_version;  // of all commits from here on
     } else if (bytes.status().code() != StatusCode::kNotFound) {
       return bytes.status();
     }
-    std::uint64_t loaded = 0;  // of rows that wait
+    std::uint64_t loaded = 0;  // memory of the loaded rows of waiting tables, bytes
     for (TableBase* table : all_tables_) {
       if (!table->resident() && !table->waits()) continue;
       const char prefix = static_cast<char>(table->id());
@@ -220,7 +221,7 @@ Status Slot::Skip(std::size_t input, const RecordView& record) {
   return tables_.failure;
 }
 
-// Whatever a stage does ends here where a row cannot be read: the fault is the state's, not the record's.
+// Runs a stage. If the stage cannot read a row, its work ends here: the state is damaged, not the record.
 template <class Work>
 Status Slot::Guarded(Work&& work) {
   try {
@@ -273,8 +274,8 @@ Result<SlotCommit> Slot::Finish() {
   return commit;
 }
 
-// Over the previous fingerprint, every output in order, and the changed objects in the order of their first change,
-// which is as fixed as everything else that a commit does, under the same rules: others may have other rows.
+// Covers the previous fingerprint, every output in order, and the changed objects in the order of their first change.
+// This order is deterministic under one rules version; another version may change other rows.
 Hash128 Slot::Fingerprint(const std::vector<SlotOutput>& outputs) {
   Hasher hasher;
   hasher.Scalar(meta_.hash.low);

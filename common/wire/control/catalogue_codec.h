@@ -15,7 +15,7 @@ namespace cobblestone::wire {
 //
 // App: replaces the row. Its policy version stays the same while kind and constants do; otherwise it becomes
 // the event's, or the last version plus one if the event has none. Refused with
-// DUPLICATE_WITH_OTHER_CONTENTS: a version that decreases, or one that exists with other contents, because
+// DUPLICATE_WITH_OTHER_CONTENTS: a version that decreases, or an existing version with other contents, because
 // old claims refer to their version by number.
 // AppVersion: UNKNOWN_APP if the app is not in the catalogue; UNKNOWN_APP_VERSION for the deletion of an
 // unknown version.

@@ -334,11 +334,11 @@ Check Body(const OpeningTotal& opening) {
   if (opening.total) credit::RoundToMicro(*opening.total, &fits);
   if (!fits) return OutOfRange("total", Describe(*opening.total) + " exceeds 64 bits of micro-credits");
   if (opening.figures) {
-    const credit::MicroCredit told = opening.total_micro ? *opening.total_micro
-                                     : opening.total     ? credit::RoundToMicro(*opening.total)
-                                                         : 0;
+    const credit::MicroCredit stated = opening.total_micro ? *opening.total_micro
+                                       : opening.total     ? credit::RoundToMicro(*opening.total)
+                                                           : 0;
     const credit::MicroCredit shown = BalanceOf(opening.figures->total_credit);
-    if (!FiguresAgree(static_cast<double>(told), static_cast<double>(shown)))
+    if (!FiguresAgree(static_cast<double>(stated), static_cast<double>(shown)))
       return OutOfRange("figures.total_credit",
                         Describe(opening.figures->total_credit) + " differs from the total");
   }

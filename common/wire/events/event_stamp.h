@@ -1,6 +1,6 @@
 // A stamp is the identity of the event that last set a subject (a host, an app, an account's opening balance).
 // Members, catalogue and openings are stored with their stamp. Such an event may be repeated, also after newer
-// ones; the stamp detects the repeat.
+// events; the stamp detects the repeat.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ enum class StampOrder : std::uint8_t {
   kOlder,          // older than the stamp in force: dropped
 };
 
-// Compares a stamp with the one in force. Members: the newest by (time, id) is in force, so that neither
+// Compares a stamp with the stamp in force. Members: the newest by (time, id) is in force, so that neither
 // repeats nor the order of arrival affect the result.
 inline StampOrder CompareStamps(const EventStamp& stamp, const EventStamp& in_force) {
   if (!in_force.is_set()) return StampOrder::kNewer;

@@ -124,7 +124,7 @@ struct Trickle {
   friend bool operator==(const Trickle&, const Trickle&) = default;
 };
 
-// Host, user and team events may be partial: `present` lists the fields in the event. A default-constructed one
+// Host, user and team events may be partial: `present` lists the fields in the event. A default-constructed event
 // has all fields.
 struct HostMember {
   static constexpr FieldMask kUser = FieldBit(2);
@@ -180,7 +180,7 @@ struct HeldResult {
   std::string result_name;  // empty: unknown
   double until = 0;         // UNIX s: valid until then; 0: not decided
   bool sent = false;        // its dispatch is known
-  std::vector<HostId> by;   // hosts between the two, in order
+  std::vector<HostId> by;   // hosts between `holder` and `host`, in order of their merges
   std::uint64_t after = 0;  // lockstep: number of watermarks passed before the event was sent
 
   friend bool operator==(const HeldResult&, const HeldResult&) = default;
@@ -192,7 +192,7 @@ struct HandedEvent {
   HostId named;
   std::uint64_t after = 0;  // lockstep: number of watermarks passed before the event was handed over
   std::string event;        // an Envelope with `host` in place of `named`
-  std::uint32_t hops = 0;   // hops made before
+  std::uint32_t hops = 0;   // number of partitions that have handed the event on before
 
   friend bool operator==(const HandedEvent&, const HandedEvent&) = default;
 };
@@ -389,13 +389,13 @@ struct OpeningTotal {
   friend bool operator==(const OpeningTotal&, const OpeningTotal&) = default;
 };
 
-// Any subset; each part in the event replaces the earlier one.
+// Any subset; each part in the event replaces the earlier part.
 struct AccountFacts {
   AccountKind kind = AccountKind::kUnknown;
   std::uint64_t account = 0;
   std::optional<std::vector<BadgeHeld>> badges;
   std::optional<std::vector<AppCredit>> credit;
-  std::optional<std::uint32_t> consent;  // copies
+  std::optional<std::uint32_t> consent;  // number of rows of consent (schemas/events.proto, Consent.copies)
   std::optional<Tombstone> tombstone;
 
   friend bool operator==(const AccountFacts&, const AccountFacts&) = default;
@@ -460,7 +460,7 @@ struct Reversal {
 // Data of a reinstated result that the validator had judged invalid.
 struct JudgedInvalid {
   double team_time = 0;  // UNIX s: the credit goes to the user's team at this time
-  // Result whose grant is the amount; 0: the amount of its own claim, or one that the operator named.
+  // Result whose grant is the amount; 0: the amount of its own claim, or an amount that the operator named.
   ResultId like_result;
 
   friend bool operator==(const JudgedInvalid&, const JudgedInvalid&) = default;
@@ -477,7 +477,7 @@ struct Repricing {
   friend bool operator==(const Repricing&, const Repricing&) = default;
 };
 
-// Revokes the payments of a running job, up to a sum.
+// Reverses the payments of a running job, up to a sum.
 struct JobReversal {
   HostId host;
   ResultId result;
@@ -494,7 +494,7 @@ struct JobReversal {
 struct RepricedShare {
   std::optional<LedgerEntry> entry;  // the amount that the owner still has
   credit::MicroCredit paid_micro = 0;
-  credit::MicroCredit taken_micro = 0;       // the part of it that operators revoked
+  credit::MicroCredit taken_micro = 0;       // the part of it that operators reversed
   credit::MicroCredit paid_anew_micro = 0;   // `paid_micro` at the new price
   credit::MicroCredit taken_anew_micro = 0;  // `taken_micro` at the new price
 
@@ -517,7 +517,7 @@ struct ResourceCounter {
   credit::Resource resource = credit::Resource::kUnknown;
   double credit = 0;       // Cobblestones
   double run_time = 0;     // s; including failed jobs
-  std::uint64_t jobs = 0;  // ended jobs, including failed ones
+  std::uint64_t jobs = 0;  // ended jobs, including failed jobs
   std::uint64_t failed_jobs = 0;
   double failed_run_time = 0;  // s
 

@@ -14,7 +14,7 @@ namespace cobblestone::wire {
 // writes the fields of a message in one order.
 [[nodiscard]] bool SameFacts(std::string_view one, std::string_view other);
 
-// A hash that is equal for equal facts. Of 32 bits: one in 4e9 different events collides.
+// A hash that is equal for equal facts. It has 32 bits, so one in 4e9 pairs of different events collides.
 [[nodiscard]] std::uint32_t HashOfFacts(std::string_view event);
 
 // For an event whose subject has only one stamp: its repeat may have another id.

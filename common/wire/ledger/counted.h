@@ -10,7 +10,7 @@
 namespace cobblestone::wire {
 
 // `kind`: the grant's kind, also if the record is a host's share of a grant. Modulo 2^64: minus one when a
-// reversal revokes a grant, plus one when it is reinstated.
+// grant is reversed, plus one when it is reinstated.
 [[nodiscard]] inline std::uint64_t CountedBy(GrantKind kind, std::uint32_t flags) {
   const bool counts = kind == GrantKind::kFinal || (flags & credit::kGrantRecounts) != 0;
   return std::uint64_t{counts ? 1u : 0u} - std::uint64_t{(flags & credit::kGrantUncounts) != 0 ? 1u : 0u};

@@ -63,8 +63,8 @@ bool ReadOther(std::string_view bytes, OtherClaim* other) {
 
 }  // namespace
 
-credit::Claim ClaimOf(const OtherClaim& other, credit::Claim own) {
-  credit::Claim claim = std::move(own);
+credit::Claim ClaimOf(const OtherClaim& other, credit::Claim granted) {
+  credit::Claim claim = std::move(granted);
   claim.result = other.result;
   claim.host = other.host;
   claim.mode = other.mode;

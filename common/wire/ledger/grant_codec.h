@@ -35,9 +35,9 @@ struct GrantHead {
   std::uint32_t flags = 0;
   // Fields 21, 22 and 28; present if the flag kGrantSettles is set.
   credit::MicroCredit settles_micro = 0;  // partial grants of the result to this user that become final
-  // Cobblestones per day: the part of the revoked credit that is still in recent averages.
+  // Cobblestones per day: the part of the reversed credit that is still in recent averages.
   double recent_off = 0;
-  double paid_time = 0;  // UNIX s: time of the newest revoked partial grant
+  double paid_time = 0;  // UNIX s: time of the newest reversed partial grant
 
   friend bool operator==(const GrantHead&, const GrantHead&) = default;
 };
@@ -76,8 +76,8 @@ struct OtherClaim {
   friend bool operator==(const OtherClaim&, const OtherClaim&) = default;
 };
 
-// The complete claim; `own` is the grant's own claim and supplies the fields that belong to the workunit.
-[[nodiscard]] credit::Claim ClaimOf(const OtherClaim& other, credit::Claim own);
+// The complete claim; `granted` is the claim of the grant and supplies the fields that belong to the workunit.
+[[nodiscard]] credit::Claim ClaimOf(const OtherClaim& other, credit::Claim granted);
 
 struct Grant {
   GrantHead head;

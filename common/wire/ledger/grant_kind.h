@@ -19,11 +19,11 @@ enum class GrantKind : std::uint8_t {
   kHostShare = 8,    // follows the account: the host's share of a grant claimed under an earlier owner
   kWatermark = 9,    // the watermark progress of GRANTS (watermark_codec.h)
   kRepricing = 10,   // changes the amount granted to a result
-  kHostMerged = 11,  // the host is another one from now on
+  kHostMerged = 11,  // the host has become another host
   kEstimate = 12,    // a report of an account manager on a running host
   kTrickle = 13,     // a trickle of a running job that earned nothing, and why
   kHostNamed = 14,   // the answer about a host to be merged into: it belongs to this user
-  kHostOthers = 15,  // the answer otherwise: it belongs to another user, or no event has named it yet
+  kHostOthers = 15,  // the other answer: it belongs to another user, or no event has named it yet
   kInvalid = 16,     // a result judged invalid by the validator, with the claim it would have made
 };
 

@@ -18,7 +18,7 @@ struct HostTransfer {
   std::uint64_t number = 0;                  // from 1, per sending partition and host
   GrantKind share_of = GrantKind::kUnknown;  // in a share: the kind of its grant
   credit::Account account;                   // empty in a share
-  std::vector<HostId> joined;                // with an account: all hosts that were merged into this one
+  std::vector<HostId> joined;                // with an account: all hosts that were merged into the host
 };
 
 // Appends the message's bytes to `out`.

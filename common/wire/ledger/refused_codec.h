@@ -29,7 +29,7 @@ struct Refused {
 };
 
 // Appends to `out`. Strings of the schema are UTF-8: in detail, topic and source each byte that is not valid
-// UTF-8 is written as '?'. Writes the permitted part of `original` and whether that is all; records of the
+// UTF-8 is written as '?'. Writes the permitted part of `original` and whether the part is complete; records of the
 // topics `claims` and `grants`, which are not events, are kept unchanged. Ignores `left_out`.
 void EncodeRefused(const Refused& refused, std::string* out);
 

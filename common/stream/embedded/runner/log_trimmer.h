@@ -1,4 +1,4 @@
-// Trims the log: inputs and journals are deleted once they lie behind the oldest kept checkpoint of their slot, and are
+// Trims the log: inputs and journals are deleted once they precede the oldest kept checkpoint of their slot, and are
 // old (RunnerOptions::inputs_age) or the log is large (inputs_bytes). Topics that are kept forever are never trimmed.
 //
 // Threads: Trim() on the state thread, which owns the checkpoints (stored_state.h). Pause(): any thread.

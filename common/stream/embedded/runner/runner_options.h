@@ -14,7 +14,7 @@
 namespace cobblestone::stream::embedded {
 
 struct RunnerOptions {
-  std::string directory;  // holds state/ and checkpoints/; the log lies beside them
+  std::string directory;  // holds state/ and checkpoints/; the log is beside them
   std::uint32_t threads = 2;
   std::vector<TopicSpec> topics;                     // the log's manifest
   TopicIndex journal = 0;                            // one partition per slot, in order of slots
@@ -40,9 +40,9 @@ struct RunnerOptions {
   // tables.
   std::uint64_t object_bytes = 256u << 20;
   std::chrono::milliseconds trim_interval{60000};  // also trims while no input arrives
-  double inputs_age = 3 * 86400.0;           // s; inputs are kept at least this long behind the checkpoints
+  double inputs_age = 3 * 86400.0;           // s; inputs before the checkpoints are kept at least this long
   std::uint64_t inputs_bytes = 50ull << 30;  // unless the log is larger than this
-  // Event time of a record, UNIX s. Among several inputs of a stage the smallest goes first; on a tie, the
+  // Event time of a record, UNIX s. Among several inputs of a stage the smallest is consumed first; on a tie, the
   // input registered first.
   std::function<double(TopicIndex topic, std::string_view record)> peek_time;
   bool lockstep = false;  // strict order by event time, independent of arrival

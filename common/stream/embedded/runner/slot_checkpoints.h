@@ -22,7 +22,7 @@ class SlotCheckpoints {
   SlotCheckpoints(const RunnerOptions& options, std::shared_ptr<store::StoreMemory> memory,
                   std::uint32_t slot);
 
-  // Finds the copies on disk; those that cannot be opened are passed over.
+  // Finds the copies on disk; ignores copies that cannot be opened.
   void Load();
   // Oldest first.
   [[nodiscard]] const std::vector<SlotMeta>& kept() const { return kept_; }

@@ -44,7 +44,7 @@ void SlotFlush::Submit(std::uint64_t ticket) {
   writer_.Submit({.state = &stored_, .write = slot_.TakeStateWrite(), .ticket = ticket});
 }
 
-// Completes the active write, then makes one with the changes since.
+// Completes the active write, then makes a write with the changes since.
 void SlotFlush::WriteAll(std::uint64_t ticket) {
   for (int pass = 0; pass < 2; ++pass) {
     if (submitted_) {

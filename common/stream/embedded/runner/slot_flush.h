@@ -1,10 +1,10 @@
-// The state writes of one slot, as far as the slot's thread does them: it begins a write when one is due, gathers the
-// rows a little at a time between commits, and submits them to the state writer.
+// The part of a slot's state writes that runs on the slot's thread: it begins a write when one is due, gathers the
+// rows in small steps between commits, and submits them to the state writer.
 //
-// A write is due after flush_interval, or earlier when the debt has reached its limit. State writes of the slots follow
-// one another, so that they always take a little of the time and never all of it; at twice the debt a slot no longer
-// waits for the writes of others. At kThrottledAt times the debt, a slot whose write is active is throttled: a disk that
-// is slower than the stages must not make a restart long.
+// A write is due after flush_interval, or earlier when the debt has reached its limit. State writes of the
+// slots run one after another, so that they always take a small part of the time and never all of it; at twice
+// the debt a slot no longer waits for the writes of others. At kThrottledAt times the debt, a slot whose write
+// is active is throttled: a disk that is slower than the stages must not make a restart long.
 //
 // Threads: one at a time, that of the slot.
 #pragma once
@@ -59,7 +59,7 @@ class SlotFlush {
   StoredState& stored_;
   StateWriter& writer_;
   StateDebt debt_;
-  Clock::time_point last_;  // begin of the last write
+  Clock::time_point last_;  // start of the last write
   bool submitted_ = false;  // and not yet completed
 };
 

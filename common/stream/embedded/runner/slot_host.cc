@@ -29,7 +29,7 @@ SlotHost::SlotHost(const RunnerOptions& options, Log& log, StateWriter& writer,
       stored_(std::move(opened.stored)),
       work_{.parts = std::move(opened.parts),
             .inputs = std::move(opened.inputs),
-            // Spread over the interval.
+            // Spreads the writes of the slots over the interval.
             .flush = SlotFlush(options, slots, slot_, *stored_, writer,
                                opened.at - options.flush_interval * slot_.id() / slots)} {
   seen_.unfinished = slot_.unfinished();
@@ -81,7 +81,7 @@ Status SlotHost::RunStage(std::size_t stage, bool* again) {
   return Status::Ok();
 }
 
-// Appends what the slot has processed to the log as one unit. *debt: SlotCommit::debt.
+// Appends the outputs and the journal entry of the processed records as one unit. *debt: SlotCommit::debt.
 Status SlotHost::Commit(Clock::time_point begun, std::uint64_t* debt) {
   auto commit = slot_.Finish();
   if (!commit.ok()) return commit.status();
@@ -102,7 +102,7 @@ void SlotHost::Append(SlotCommit* commit, Clock::time_point begun) {
   unit.outputs.reserve(commit->outputs.size() + 1);
   if (watch_ != nullptr) {
     for (const SlotOutput& out : commit->outputs) watch_->Wrote(out.where, out.payload);
-    watch_->Settled(true);  // what is appended becomes durable, or the process ends
+    watch_->Settled(true);  // an appended unit becomes durable, or the process ends
     unit.on_durable = [latency = &commit_latency_, begun] {
       latency->Observe(std::chrono::duration<double>(Clock::now() - begun).count());
     };
@@ -112,7 +112,7 @@ void SlotHost::Append(SlotCommit* commit, Clock::time_point begun) {
   LogOutput journal{.where = {options_.journal, slot_.id()}, .payload = {}, .count = 1};
   AppendRecord(journal.payload, EncodeJournalEntry(commit->journal));
   unit.outputs.push_back(std::move(journal));
-  std::vector<TopicPartition> unread;  // no slot needs them in memory
+  std::vector<TopicPartition> unread;  // partitions that no slot needs in memory
   for (const LogOutput& out : unit.outputs)
     if (!consumed_[out.where.topic][out.where.partition]) unread.push_back(out.where);
   work_.last_ticket = log_.Append(std::move(unit));

@@ -1,7 +1,8 @@
 // One slot that runs: its stages and state, its inputs, and its commits to the log.
 //
-// Threads: any. Three owners share the members: the slot's lock (a worker in Visit() or StepStateWrite(), a reader in
-// Query()), the state thread (stored_state.h), and the lock of the last look. Calls that wait for the slot's lock say so.
+// Threads: any. Three owners share the members: the slot's lock (a worker in Visit() or StepStateWrite(), a
+// reader in Query()), the state thread (stored_state.h), and look_mutex_. The comments of calls that wait for
+// the slot's lock say so.
 // Invariant: a commit is appended before the slot's lock is released, so a reader sees whole commits.
 #pragma once
 
@@ -40,8 +41,8 @@ class SlotHost {
   ~SlotHost();  // waits until the log has called on_durable for every commit
 
   // ---- Workers -------------------------------------------------------------------------------------------
-  // The work of one stage in a wave: consumes the records that wait on its inputs as one commit; behind the first
-  // stage, as many commits as it takes. Waits for the slot's lock, but not for a reader in Query(). *again: set if
+  // The work of one stage in a wave: consumes the records that wait on its inputs as one commit; after the first
+  // stage, as many commits as are needed. Waits for the slot's lock, but not for a reader in Query(). *again: set if
   // another wave is needed, whether records arrive or not. Not ok: the slot has failed.
   Status Visit(std::size_t stage, bool* again);
   // Between waves: a part of the state write that is due. Does nothing while the slot is in use. *again as above.
@@ -72,7 +73,7 @@ class SlotHost {
   // With Lock(): of the last commit.
   [[nodiscard]] std::uint64_t last_ticket() const { return work_.last_ticket; }
 
-  // What never changes while the slot runs: id, inputs, number of stages.
+  // For the properties that never change while the slot runs: id, inputs, number of stages.
   [[nodiscard]] const Slot& slot() const { return slot_; }
 
  private:
@@ -101,7 +102,7 @@ class SlotHost {
   [[nodiscard]] SlotStatus StatusOf() const;
   void Publish();
 
-  void AddCurrent(SlotStatus* status) const;  // what can be read without the slot's lock
+  void AddCurrent(SlotStatus* status) const;  // values that can be read without the slot's lock
 
   const RunnerOptions& options_;
   Log& log_;

@@ -1,8 +1,9 @@
-// What one slot reads: a cursor on the log for each input, and the order in which waiting records are consumed.
+// The inputs of one slot: a cursor on the log for each input, and the order in which waiting records are consumed.
 //
-// Order: among several inputs of a stage, the record with the smallest event time goes first, then the input that was
-// registered first (RunnerOptions::peek_time). Records of an input that is not ready wait for the other inputs.
-// Invariant: a cursor stands at slot.next(input) or at the record before it.
+// Order: among several inputs of a stage, the record with the smallest event time is consumed first; on a tie,
+// that of the input registered first (RunnerOptions::peek_time). Records of an input that is not ready wait for
+// the other inputs.
+// Invariant: a cursor is at slot.next(input) or at the record before it.
 // Threads: one at a time, that of the slot. Lag(): any thread while no record is being consumed.
 #pragma once
 
@@ -61,7 +62,7 @@ class SlotInputs {
   std::vector<std::vector<std::size_t>> stage_inputs_;  // by stage
 };
 
-// The smallest next(j) of the inputs that read one partition: what all of them have passed.
+// The smallest next(j) of the inputs that read one partition: all of them have passed the records before it.
 template <class Next>
 std::uint64_t LeastNext(const std::vector<SlotInput>& inputs, TopicPartition where, Next next) {
   std::uint64_t least = ~0ull;

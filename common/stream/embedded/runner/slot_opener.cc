@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Memory for a row that is read ahead, with its like in other tables.
+// Memory for a row that is read ahead, together with the corresponding rows of other tables.
 constexpr std::uint64_t kWarmRowBytes = 4096;
 
 }  // namespace
@@ -38,8 +38,8 @@ Result<OpenedSlot> SlotOpener::Open() {
   if (Status s = OpenStore(); !s.ok()) return s;
   Status read = ReadState(had_state);
   if (read.code() == StatusCode::kCorrupted) {
-    // A state without these rows is a missing one: it comes from a checkpoint or the log. If the log is what is damaged,
-    // the second attempt reports that.
+    // A state with unreadable rows counts as missing: it is restored from a checkpoint or the log. If the
+    // damage is in the log, the second attempt reports it.
     report_("the state of " + Name() + " is moved aside: " + read.message());
     opened_.stored->Close();
     Quarantine(path_);
@@ -50,7 +50,7 @@ Result<OpenedSlot> SlotOpener::Open() {
   }
   if (!read.ok()) return read;
   opened_.at = std::chrono::steady_clock::now();
-  // Spread over the interval.
+  // Spreads the checkpoints of the slots over the interval.
   opened_.stored->CountCheckpointsFrom(opened_.at - options_.checkpoint_interval * k_ / slots_);
   return std::move(opened_);
 }
@@ -145,7 +145,7 @@ Status SlotOpener::Restore(const std::string& why) {
   return Status::Ok();
 }
 
-// False: the copy is not whole or cannot be used.
+// False: the copy is incomplete or cannot be used.
 bool SlotOpener::RestoreFrom(const std::string& copy) {
   auto opened = OpenAt(copy, false, true);
   if (!opened.ok() || !(*opened)->Verify().ok() || !CheckUsable(**opened).ok()) return false;
@@ -198,7 +198,7 @@ Status SlotOpener::Reexecute() {
     if (!entry.ok()) return entry.status();
     if (Status s = ExecuteEntry(*entry); !s.ok()) return s;
     ++at;
-    // Without its state a slot executes the whole log: the changed objects must not all stay in memory.
+    // A slot without a state re-executes the whole log, and its changed objects must not all stay in memory.
     if (debt_.Due(1))
       if (Status s = WriteReexecuted(); !s.ok()) return s;
   }

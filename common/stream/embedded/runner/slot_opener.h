@@ -1,11 +1,11 @@
-// Opens one slot: opens its state or restores it, and re-executes the journal entries behind the state.
+// Opens one slot: opens its state or restores it, and re-executes the journal entries after the state.
 //
-// Restore: a state that is damaged, or older than the start of the log, is moved out of the way and replaced by the
-// newest checkpoint that is whole, or by an empty state if the log still has everything. Damage that only shows when a
-// row is read is treated the same way, once.
+// Restore: a state that is damaged, or older than the start of the log, is moved aside and replaced by the
+// newest complete checkpoint, or by an empty state if the log still has everything. Damage that only shows when
+// a row is read is handled in the same way, once.
 // Re-execution: outputs are suppressed, and the fingerprint of each commit is compared with the journal.
 //
-// Threads: one. Slots are independent of one another until they run, so several are opened side by side.
+// Threads: one. Slots are independent of each other until they run, so several are opened in parallel.
 #pragma once
 
 #include <chrono>
@@ -43,8 +43,8 @@ class SlotOpener {
   SlotOpener(const RunnerOptions& options, Log& log, std::shared_ptr<store::StoreMemory> memory,
              std::uint32_t slots, std::uint32_t slot, const SlotFactory& factory, const Report& report);
 
-  // Once. kCorrupted: damage that no copy can heal, or state newer than the log. kFatal: the re-execution diverged, or
-  // the journal is of a newer program.
+  // Call once. kCorrupted: damage that no copy can repair, or state newer than the log. kFatal: the
+  // re-execution diverged, or the journal is of a newer program.
   Result<OpenedSlot> Open();
 
  private:

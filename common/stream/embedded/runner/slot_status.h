@@ -1,4 +1,4 @@
-// How far one slot is, for metrics and people.
+// The progress of one slot, for metrics and status displays.
 #pragma once
 
 #include <cstddef>

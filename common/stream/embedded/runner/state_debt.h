@@ -1,5 +1,6 @@
-// How far the state of one slot in memory is ahead of its state on disk: the work since the last state write began.
-// It bounds what an open re-executes, and the memory of objects that cannot be evicted before they are written.
+// The debt of one slot: the work since its last state write began, by which its state in memory is ahead of its
+// state on disk. The debt bounds the work that an open re-executes, and the memory of objects that cannot be
+// evicted before they are written.
 //
 // Threads: one at a time.
 #pragma once
@@ -20,7 +21,7 @@ class StateDebt {
         most_bytes_(options.flush_debt_bytes > 0 ? options.flush_debt_bytes
                                                  : std::max(options.object_bytes, kLeastBytes)) {}
 
-  // What a commit has added: SlotCommit::debt and debt_bytes.
+  // Adds the debt of a commit: SlotCommit::debt and debt_bytes.
   void Add(std::uint64_t records, std::uint64_t bytes) {
     records_ += records;
     bytes_ += bytes;
@@ -35,7 +36,7 @@ class StateDebt {
   }
 
  private:
-  // A state write for less costs more than the memory is worth.
+  // A smaller state write would cost more than the memory that it frees is worth.
   static constexpr std::uint64_t kLeastBytes = 4u << 20;
 
   std::uint64_t slots_;

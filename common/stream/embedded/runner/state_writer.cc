@@ -54,7 +54,7 @@ void StateWriter::Work() {
     Job job;
     {
       std::unique_lock lock(mutex_);
-      // The log is trimmed also while no state is written: old inputs of an idle pipeline are deleted.
+      // Trims the log even while no state is written, so that old inputs of an idle pipeline are deleted.
       if (!submitted_.wait_for(lock, options_.trim_interval,
                                [&] { return queue_.stopping || !queue_.jobs.empty(); })) {
         lock.unlock();

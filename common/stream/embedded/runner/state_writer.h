@@ -28,7 +28,7 @@ class StateWriter {
   struct Job {
     StoredState* state = nullptr;
     std::unique_ptr<StateWrite> write;
-    std::uint64_t ticket = 0;  // of the slot's last commit at or behind the rows
+    std::uint64_t ticket = 0;  // of the slot's last commit, which is the commit of the rows or a later commit
   };
 
   // On the state thread: `failed` receives the status of a job that failed, then `done` is called after each job.
@@ -47,8 +47,8 @@ class StateWriter {
   // Waits until all submitted jobs are done or one has failed.
   void WaitDone();
 
-  // Number of slots between the begin of a state write and the end of its job, as their threads count it: state
-  // writes of the slots follow one another. Any thread.
+  // Counts the slots between the start of a state write and the end of its job; their threads call it, so that state
+  // writes of the slots run one after another. Any thread.
   void CountBegun() { ++begun_; }
   void CountEnded() { --begun_; }
   [[nodiscard]] int begun() const { return begun_; }

@@ -6,8 +6,8 @@ namespace cobblestone::stream::embedded {
 
 namespace {
 
-// The checkpoints of all slots together rest for this many times the time that they take, so that a large state is not
-// read back all the time; but no slot rests for more than this many intervals.
+// The pause between checkpoints is this many times the duration of the checkpoints of all slots, so that a
+// large state is not read back all the time; but no slot pauses for more than this many intervals.
 constexpr int kCheckpointRest = 10;
 
 }  // namespace

@@ -39,7 +39,7 @@ class StoredState {
   void CountCheckpointsFrom(Clock::time_point at) { last_checkpoint_ = at; }
 
   // ---- The opening thread, then the state thread ---------------------------------------------------------
-  // Writes a state as of a durable commit. A full disk is kFull, not kRetry: the log lies on the same disk and would
+  // Writes a state as of a durable commit. A full disk is kFull, not kRetry: the log is on the same disk and would
   // fail next.
   Status Apply(const StateWrite& write);
   // Makes a checkpoint of the store, which is as of `meta`, if one is due. *due: it was.

@@ -1,10 +1,10 @@
 // The order of the work: which slot a thread works on next. The work runs in waves (runner.h): the first stage of
 // every slot, then the second stage of every slot, and so on.
 //
-// A slot is taken once per stage. A stage is over when every slot was taken and no thread works on one any more:
-// the next stage then reads everything that this one has written. In a wave that began with many waiting records
-// (`loaded`), a stage is over when every slot was taken; what the next stage misses it reads in the next wave.
-// The last stage always waits for all threads.
+// A slot is taken once per stage. A stage is over when every slot was taken and no thread works on a slot any more:
+// the next stage then reads everything that this stage has written. In a wave that began with many waiting records
+// (`loaded`), a stage is over when every slot was taken; the next stage reads the records that it misses in the next
+// wave. The last stage always waits for all threads.
 //
 // Pure: no clock, lock or thread. The runner guards it with its mutex.
 #pragma once
@@ -21,7 +21,7 @@ class Waves {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // What has changed when a thread is done with a slot.
+  // The change in the wave when a thread is done with a slot.
   enum class Change : std::uint8_t { kNone, kNextStage, kWaveEnded };
 
   Waves() = default;  // no slots
@@ -39,8 +39,8 @@ class Waves {
   std::optional<std::uint32_t> Take(std::uint32_t thread);
   Change Done();
 
-  // The `step`-th slot that a thread looks at. Each thread begins with a share of its own, because the state of
-  // these slots lies in the cache of its core.
+  // The `step`-th slot that a thread examines. Each thread begins with its own share of the slots, because the
+  // state of these slots is in the cache of its core.
   [[nodiscard]] std::uint32_t SlotOf(std::uint32_t thread, std::uint32_t step) const {
     return (thread * slots_ / threads_ + step) % slots_;
   }

@@ -25,7 +25,7 @@ struct ClusterOptions {
   bool static_members = true;  // a member that returns within the session keeps its slots
   Millis session_timeout{10000};
   Millis transaction_timeout{10000};
-  std::function<void(const std::string&)> report;  // the client's complaints; any thread
+  std::function<void(const std::string&)> report;  // receives the client's warnings and errors; any thread
 };
 
 // kInvalidArgument: librdkafka rejects an option (the message says which). Does not connect yet.

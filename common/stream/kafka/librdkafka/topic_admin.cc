@@ -272,8 +272,8 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
     return known;
   }
 
-  // Every broker knows new topics after a moment; a broker that creates many topics on a busy disk may need
-  // minutes. The wait continues as long as more topics appear.
+  // Brokers receive metadata of new topics with a short delay; a broker that creates many topics on a busy disk
+  // may need minutes. The wait continues as long as more topics appear.
   Status AwaitAll(const std::vector<TopicPlan>& plan) {
     auto deadline = std::chrono::steady_clock::now() + Millis(kMillis);
     for (std::size_t fewest = plan.size() + 1;;) {

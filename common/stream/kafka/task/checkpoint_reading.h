@@ -34,7 +34,7 @@ class CheckpointReading {
   Status Start(std::uint64_t offset);
   // Drops the rows that were read and not used; a restore that was begun keeps its rows in the store.
   void Stop();
-  // Fetches a row if there is one. *any: rows wait.
+  // Fetches a row if one has arrived. *any: rows wait.
   Status Peek(bool* any);
 
   // Restores the checkpoint as of `sequence`, which ends before offset `end`, into an empty store.
@@ -46,10 +46,10 @@ class CheckpointReading {
   void DropRestore() { restore_.reset(); }
   [[nodiscard]] bool restoring() const { return restore_.has_value(); }
 
-  // Applies checkpoints to the store, which is as of the one that ends before `offset` (kBeginning: empty).
+  // Applies checkpoints to the store, which is as of the checkpoint that ends before `offset` (kBeginning: empty).
   Status BeginFollowing(store::Store& store, std::uint64_t offset);
-  // Reads some rows. *read: there were some. *applied: the store is now as of another checkpoint. kNotFound: rows may be
-  // missing, for the reason in the message, and the store is of no use.
+  // Reads some rows. *read: there were some. *applied: the store is now as of another checkpoint. kNotFound:
+  // rows may be missing, for the reason in the message, and the store is unusable.
   Status Follow(Time now, bool* read, bool* applied);
   void DropFollowing() { tail_.reset(); }
 

@@ -23,7 +23,7 @@ class CheckpointWriter {
  public:
   explicit CheckpointWriter(const TaskContext& context) : context_(context) {}
 
-  // Drops the checkpoint that is being written. The next one replaces its rows.
+  // Drops the checkpoint that is being written. The next checkpoint replaces its rows.
   void Drop() {
     source_.reset();
     ends_ = false;
@@ -59,7 +59,7 @@ class CheckpointWriter {
   const TaskContext& context_;
   std::shared_ptr<CheckpointSource> source_;  // null: no checkpoint is being written
   std::shared_ptr<std::atomic<bool>> busy_;   // true while the state thread fills source_
-  Time last_{};                               // begin of the last checkpoint
+  Time last_{};                               // start of the last checkpoint
   std::uint64_t runs_from_ = 0;
   std::uint64_t end_offset_ = 0;      // of the last row, in the open transaction
   std::uint64_t ignored_offset_ = 0;  // of other rows

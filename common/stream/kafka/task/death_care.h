@@ -1,8 +1,8 @@
 // Protects a slot from records that crash the program (docs/design/kafka.md, "Records that crash the program").
 //
-// Owners that die are counted in the position (Care). Each level lets the next owner process less per commit; at the last
-// one the owner names a single record in a commit before it processes the record. After kTries attempts the record is
-// skipped. Many records without a death end the search.
+// Owners that die are counted in the position (Care). Each level lets the next owner process less per commit;
+// at the last level the owner names a single record in a commit before it processes the record. After kTries
+// attempts the record is skipped. Many records without a death end the search.
 //
 // Invariant: before announces() is false again, a commit has named the owner or the record.
 // Threads: one at a time.
@@ -29,7 +29,7 @@ class DeathCare {
             StageFeeder& feeder, DeathTrace& trace)
       : context_(context), state_(state), inputs_(inputs), order_(order), feeder_(feeder), trace_(trace) {}
 
-  // The slot changed hands.
+  // The slot has another owner.
   void Reset();
   // The slot begins to run for this owner, at the committed position. Only the first call after Reset() counts.
   void TakeOver(const Position& position);
@@ -39,12 +39,12 @@ class DeathCare {
   // Earlier owners died: a transaction holds one round of this slot and nothing else.
   [[nodiscard]] bool careful() const { return care_.level >= Care::kFewAtOnce; }
 
-  // Feeds the records of a round to the stages: all that wait, some, or the one that is being tried. Zero records may
-  // have been consumed. kFatal: a record that crashes the program must not be skipped.
+  // Feeds the records of a round to the stages: all waiting records, some, or the record that is being tried.
+  // Possibly no record is consumed. kFatal: a record that crashes the program must not be skipped.
   Status FeedRound();
   // Records were consumed in the open transaction.
   void CountConsumed(std::uint64_t records) { careful_records_ += records; }
-  // What to commit with the open transaction; `consumed`: it has records.
+  // The value to commit with the open transaction; `consumed`: the transaction has records.
   [[nodiscard]] Care After(bool consumed) const;
   // `care` was committed.
   void Committed(const Care& care);

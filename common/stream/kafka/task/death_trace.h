@@ -1,5 +1,5 @@
-// What this machine knows about deaths of its process: a small mapped file (Trace) says what the process was doing when
-// it died. Without a trace every death counts as one while records were processed.
+// The record of deaths of the process on this machine: a small mapped file (Trace) shows the work of the
+// process at its death. Without a trace every death counts as a death during the processing of records.
 //
 // Threads: one at a time.
 #pragma once

@@ -1,11 +1,11 @@
-// Which input of a slot comes next. Nothing is consumed here.
+// Selects the next input of a slot. Consumes nothing.
 //
-// By arrival: the stages in their order; of a stage's inputs that are ready, the one whose record has the smallest event
-// time, then the input that was registered first.
+// By arrival: the stages in their order; of a stage's inputs that are ready, the input whose record has the smallest
+// event time, then the input that was registered first.
 //
 // Lockstep: the inputs that external producers append to (TaskOptions::lockstep_topics) are merged strictly by event
-// time. A stage waits until each such input that it is ready for shows a record, because a missing record may have a
-// smaller time. Records that slots have written for each other go before them: they are the results of earlier events.
+// time. A stage waits until each such input that it is ready for has a record, because a missing record may have a
+// smaller time. Records that slots have written for each other come first, because they result from earlier events.
 //
 // Threads: one at a time.
 #pragma once

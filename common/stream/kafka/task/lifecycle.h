@@ -1,4 +1,4 @@
-// Where a task stands: its phase, its committed position, its owner, and why it stops.
+// The status of a task: its phase, its committed position, its ownership, and the reason why it stops.
 //
 // A failure has one of three outcomes, by its kind: the slot stops and needs an operator (kStopped), its state is
 // discarded and the slot returns to Position, or the process must end (failure()).

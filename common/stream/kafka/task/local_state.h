@@ -1,6 +1,6 @@
 // The state of a slot on this machine: its store, and the stages that work on it.
 //
-// The stages are made again whenever changes in memory must be dropped; the store is then the truth.
+// The stages are recreated whenever changes in memory must be dropped; the store then defines the state.
 // Threads: one at a time. The store is shared with the state thread while that thread works on it.
 #pragma once
 

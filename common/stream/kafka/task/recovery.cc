@@ -125,7 +125,7 @@ void Recovery::BeginReexecution() {
   Reached();
 }
 
-// Follows the owner's checkpoints, from the one that the state contains.
+// Follows the owner's checkpoints, starting after the checkpoint that the state contains.
 void Recovery::BeginFollowing() {
   parts_.StopReading();
   life_.Enter(Phase::kTailing);
@@ -143,7 +143,7 @@ void Recovery::StartJournal() {
   if (Status s = parts_.reexecution.Start(); !s.ok()) life_.Fail(s);
 }
 
-// Called when there may be nothing left to re-execute: then an owner runs, and others become standbys.
+// Called when there may be nothing left to re-execute. An owner then runs; any other task becomes a standby.
 void Recovery::Reached() {
   if (life_.phase() != Phase::kReexecute) return;
   if (meta().sequence == last_ && !parts_.reexecution.within_entry()) {
@@ -290,7 +290,7 @@ bool Recovery::FollowSome(Time now) {
 bool Recovery::ExecuteSome(Cluster& clock, Time deadline) {
   bool moved = false;
   while (life_.phase() == Phase::kReexecute || life_.phase() == Phase::kStandby) {
-    // An owner's journal has no commits behind the position. A standby executes all that the owner commits.
+    // An owner's journal has no commits after the position. A standby executes all commits of the owner.
     const std::uint64_t end = life_.phase() == Phase::kReexecute ? life_.position().journal_next : ~0ull;
     std::optional<Reexecution::Executed> executed;
     if (Status s = parts_.reexecution.Step({.sequence = last_, .journal_next = end}, &executed); !s.ok()) {

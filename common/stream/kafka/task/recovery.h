@@ -1,4 +1,4 @@
-// How a task gets from the state on this machine to the end of the log: the phases from Position to Running, Standby or
+// Brings a task from the state on this machine to the end of the log: the phases from Position to Running, Standby or
 // Tailing (task.h draws them).
 //
 // Threads: one at a time.

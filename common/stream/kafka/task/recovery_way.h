@@ -1,4 +1,4 @@
-// How a slot gets from the state on this machine to the committed position.
+// Chooses the way from the state on this machine to the committed position of a slot.
 //
 // Pure.
 #pragma once
@@ -15,10 +15,10 @@ enum class RecoveryWay : std::uint8_t {
   kNoPosition,     // nothing was ever committed, but there is a state: an operator decides
   kAhead,          // the state is ahead of the cluster: an operator decides
   kRestore,        // discard the state, if any, and restore the newest checkpoint
-  kReexecute,      // re-execute the journal behind the state
+  kReexecute,      // re-execute the journal after the state
   kFollow,         // apply the owner's checkpoints to the state
-  kDiscardFollow,  // discard the state, and apply the owner's checkpoints from the first one
-  kWait,           // follow, but the newest checkpoint may have lost rows: wait for the next one
+  kDiscardFollow,  // discard the state, and apply the owner's checkpoints from the first
+  kWait,           // follow, but the newest checkpoint may have lost rows: wait for the next
 };
 
 struct RecoveryFacts {

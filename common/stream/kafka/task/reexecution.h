@@ -25,7 +25,7 @@ namespace cobblestone::stream::kafka {
 
 class Reexecution {
  public:
-  // Where to stop.
+  // The place to stop at.
   struct Until {
     std::uint64_t sequence = ~0ull;      // of the last entry to execute
     std::uint64_t journal_next = ~0ull;  // messages from this offset on are not executed
@@ -44,12 +44,12 @@ class Reexecution {
 
   // Reads the journal from the slot's last commit; does nothing while reading.
   Status Start();
-  // Drops what was read.
+  // Drops the messages that were read.
   void Stop();
   // The slot was opened again: an entry that was not finished is dropped.
   void Reset();
   [[nodiscard]] bool reading() const { return reading_; }
-  // Fetches a message if there is one. *any: messages wait.
+  // Fetches a message if one has arrived. *any: messages wait.
   Status Peek(bool* any);
 
   // Executes up to one entry. *executed: none if records of it or entries are missing, or `until` is reached.

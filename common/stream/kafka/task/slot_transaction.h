@@ -25,10 +25,10 @@ class SlotTransaction {
   // The slot is a part of the open transaction, through records or a part of a checkpoint.
   [[nodiscard]] bool touched() const { return touched_; }
   void Touch() { touched_ = true; }
-  // Records were consumed in it.
+  // Records of the slot were consumed in the transaction.
   [[nodiscard]] bool consumed() const { return consumed_; }
   void SetConsumed() { consumed_ = true; }
-  // The slot failed within it, so it must not be committed. Until Rewound().
+  // The slot failed within the transaction, which must not be committed. Until Rewound().
   [[nodiscard]] bool tainted() const { return tainted_; }
   void Taint() { tainted_ = tainted_ || touched_; }
 

@@ -7,7 +7,7 @@
 
 namespace cobblestone::stream::kafka {
 
-// A successor of this process then knows where it died.
+// The next process then knows the work at which this process died (DeathTrace).
 void StageFeeder::Watermark(Role role, bool working) {
   if (role == Role::kOwner)
     trace_.Processing(working);
@@ -80,7 +80,8 @@ Status StageFeeder::FeedInLockstep(std::size_t stage) {
   return Status::Ok();
 }
 
-// By arrival. Of several inputs the one with the earliest record goes first, for some hundred records (run_records).
+// By arrival. Of several inputs, the input with the earliest record is consumed first, for some hundred records
+// (run_records).
 Status StageFeeder::FeedStage(std::size_t stage) {
   const auto& ids = inputs_.OfStage(stage);
   live_.clear();

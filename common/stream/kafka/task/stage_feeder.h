@@ -30,7 +30,8 @@ class StageFeeder {
 
   // Consumes the head of an input. `skip`: the message is consumed without being passed to a stage.
   Status Feed(std::size_t input, const Message& message, Role role, bool skip = false);
-  // As the owner, consumes what waits for all stages, until the commit has `most` records or round_bytes of outputs.
+  // As the owner, consumes the records that wait for all stages, until the commit has `most` records or
+  // round_bytes of outputs.
   Status FeedAll(std::uint64_t most);
 
   // Processed as the owner, by stage; may be shorter than the number of stages.

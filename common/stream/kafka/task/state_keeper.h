@@ -1,6 +1,6 @@
-// The state writes of a slot: when one is due, its steps between commits, and whether the slot is throttled.
+// The state writes of a slot: their due times, their steps between commits, and the throttling of the slot.
 //
-// The slot's thread gathers the rows a little at a time; the state thread (Background) writes them. A write is due after
+// The slot's thread gathers the rows in small steps; the state thread (Background) writes them. A write is due after
 // flush_interval, or earlier when the debt (work since the last write began) has reached its limit.
 // Threads: one at a time.
 #pragma once
@@ -22,11 +22,11 @@ inline constexpr std::size_t kGatherSlice = 1000;
 
 class StateKeeper {
  public:
-  // What a step may do, as the task knows it.
+  // The limits of a step, which the task determines.
   struct Step {
     Time now{};
     std::size_t objects = kGatherSlice;     // gathered at most
-    bool may_begin = true;                  // the slot stands at a place at which a state may be
+    bool may_begin = true;                  // a state may be as of the slot's last commit
     bool running = false;                   // as the owner
     std::uint64_t checkpoint_sequence = 0;  // of the newest complete checkpoint
   };
@@ -80,8 +80,8 @@ class StateKeeper {
   std::shared_ptr<PendingWrite> write_;
   std::uint64_t debt_ = 0;        // records since the last state write began
   std::uint64_t debt_bytes_ = 0;  // their bytes
-  Time last_{};                   // begin of the last write
-  bool began_running_ = false;    // the slot ran as the owner at the begin of the current write
+  Time last_{};                   // start of the last write
+  bool began_running_ = false;    // the slot ran as the owner at the start of the current write
   std::uint64_t flushed_sequence_ = 0;
   std::uint64_t writes_ = 0;
   double written_at_ = 0;  // UNIX s

@@ -1,8 +1,8 @@
-// What a slot reads: the messages that have arrived on its partitions, and a cursor for each input.
+// The inputs of a slot: the messages that have arrived on its partitions, and a cursor for each input.
 //
 // Two inputs may read one partition (every stage reads `control`). Its messages are then fetched once and kept until all
 // inputs have passed them.
-// Invariant: Head() is the first message at or behind slot.next(input).
+// Invariant: Head() is the first message at or after slot.next(input).
 // Threads: one at a time.
 #pragma once
 
@@ -26,7 +26,7 @@ class TaskInputs {
   void Rebuild();
   // Reads from the slot's last commit; does nothing while reading.
   Status Start();
-  // Drops what was read.
+  // Drops the messages that were read.
   void Stop();
 
   [[nodiscard]] std::size_t count() const { return inputs_.size(); }

@@ -56,7 +56,7 @@ struct TaskOptions {
   std::string build{};  // of this program, one word; another build retries records that crashed this one
 };
 
-// What the objects of a task share: the slot, and what the worker gives it.
+// Data shared by the objects of a task: the slot, and the objects that the worker provides.
 struct TaskContext {
   const std::uint32_t slot;
   const TaskOptions& options;

@@ -1,4 +1,4 @@
-// The parts of a task, wired to one another, and what concerns all of them: opening the slot, and the end of reading.
+// The parts of a task, wired together, and the operations on all of them: opening the slot, and the end of reading.
 //
 // Threads: one at a time.
 #pragma once

@@ -1,4 +1,4 @@
-// How far one task is, for the worker, metrics and people.
+// The progress of one task, for the worker, metrics and status displays.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ struct TaskStatus {
   std::vector<WaitingRows> waiting{};  // one element per kind
   double state_written_at = 0;         // UNIX s; 0: not by this process
   double checkpoint_at = 0;            // likewise
-  LatencyCounts commit_latency{};      // from the begin of a transaction with this slot to its commit
+  LatencyCounts commit_latency{};      // from the start of a transaction with this slot to its commit
 };
 
 }  // namespace cobblestone::stream::kafka

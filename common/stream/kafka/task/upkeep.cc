@@ -34,7 +34,7 @@ void Upkeep::StepCheckpoint(Time now) {
 Status Upkeep::FlushState() {
   StateKeeper& keeper = parts_.keeper;
   for (int pass = 0; pass < 2; ++pass) {
-    // First the active state write, then one with the changes since.
+    // First the active state write, then a write with the changes since.
     if (!keeper.writing() && !parts_.state.slot().gathering()) {
       if (keeper.flushed_sequence() == parts_.state.meta().sequence) break;
       keeper.MakeDue();

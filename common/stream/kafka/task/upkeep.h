@@ -1,4 +1,4 @@
-// The work of a task between commits that nobody waits for: state writes and checkpoints.
+// The deferred work of a task between commits: state writes and checkpoints.
 //
 // Threads: one at a time.
 #pragma once
@@ -18,10 +18,10 @@ class Upkeep {
   Upkeep(const TaskContext& context, TaskParts& parts, Lifecycle& life)
       : context_(context), parts_(parts), life_(life) {}
 
-  // The last commit that will be executed: a state may be as of it, wherever its journal message ends.
+  // Sets the last commit to be executed: a state may be as of this commit, wherever its journal message ends.
   void EndAt(std::uint64_t sequence) { last_ = sequence; }
 
-  // A part of what is due. Failures are handled by the lifecycle.
+  // Does a part of the due work. The lifecycle handles failures.
   void Tend(Time now);
   void StepState(Time now, std::size_t objects = kGatherSlice);
   void StepCheckpoint(Time now);
