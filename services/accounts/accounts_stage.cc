@@ -142,7 +142,7 @@ HostAccount AccountsStage::Whole(const Key& key, HostAccount host) {
 void AccountsStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
   if (input == kControl) return OnControl(record, out);
   if (input == kUsers) return OnUser(wire::WithoutLine(record), out);
-  if (!options_.lockstep) return OnGrant(record.value, record.offset, out);
+  if (!options_.lockstep) return OnGrant(record, out);
   wire::Grant grant;
   if (!wire::DecodeGrant(record.value, &grant))
     return out.Fail(Status::Corrupted("a grant cannot be decoded"));
@@ -150,11 +150,12 @@ void AccountsStage::Process(std::size_t input, const RecordView& record, Emitter
   if (grant.head.kind == wire::GrantKind::kWatermark) return OnPassed(record.value, out);
   // Hosts move at once, so that at the barrier each account is in the partition where grants are applied to it.
   if (wire::IsHostMove(grant.head.kind)) return OnHostMove(grant.head, record.value, out);
-  if (grant.head.kind == wire::GrantKind::kHostMerged) return OnHostMerged(record.value, record.offset, out);
+  if (grant.head.kind == wire::GrantKind::kHostMerged) return OnHostMerged(record, out);
   Buffer({.time = grant.head.time,
           .line = grant.detail.line,
           .result = grant.head.result.value,
           .offset = record.offset,
+          .append_time = record.append_time,
           .project = grant.head.project.value,
           .host = grant.head.host.value,
           .to_host = grant.head.kind != wire::GrantKind::kEstimate,  // an estimate stays with its owner
@@ -185,7 +186,13 @@ void AccountsStage::ApplyAllBuffered(Emitter& out) {
 }
 
 void AccountsStage::ApplyBuffered(const BufferedGrant& one, Emitter& out) {
-  if (one.to_user && one.to_host) return OnGrant(one.bytes, one.offset, out);
+  if (one.to_user && one.to_host)
+    return OnGrant({.where = {wire::kGrants, options_.partition},
+                    .offset = one.offset,
+                    .append_time = one.append_time,
+                    .line = one.line,
+                    .value = one.bytes},
+                   out);
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(one.bytes, &head))
     return out.Fail(Status::Corrupted("a grant cannot be decoded"));
@@ -337,7 +344,8 @@ void AccountsStage::OnOpening(const RecordView& record, const wire::EventHead& h
   out.Emit(wire::kGrants, options_.partition, bytes_);
 }
 
-void AccountsStage::OnGrant(std::string_view bytes, std::uint64_t offset, Emitter& out) {
+void AccountsStage::OnGrant(const RecordView& record, Emitter& out) {
+  const std::string_view bytes = record.value;
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(bytes, &head)) return out.Fail(Status::Corrupted("a grant cannot be decoded"));
   if (!wire::IsAward(head.kind)) {
@@ -346,12 +354,12 @@ void AccountsStage::OnGrant(std::string_view bytes, std::uint64_t offset, Emitte
     if (head.kind == wire::GrantKind::kWatermark) return OnPassed(bytes, out);
     if (head.kind == wire::GrantKind::kEstimate) return OnEstimate(bytes, out);
     if (wire::IsHostMove(head.kind)) return OnHostMove(head, bytes, out);
-    if (head.kind == wire::GrantKind::kHostMerged) return OnHostMerged(bytes, offset, out);
+    if (head.kind == wire::GrantKind::kHostMerged) return OnHostMerged(record, out);
   }
   UserState* user = nullptr;
   if (head.user) {
     user = &users_.Mutable(UserKey(head.project, head.user));
-    if (!user->known()) return Wait(UserKey(head.project, head.user), *user, head, bytes, offset);
+    if (!user->known()) return Wait(UserKey(head.project, head.user), *user, head, record);
   }
   ApplyToHost(head, out);
   ApplyToUser(head, bytes, user, out);

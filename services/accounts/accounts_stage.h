@@ -96,6 +96,7 @@ struct BufferedGrant {
   std::uint64_t line = 0;
   std::uint64_t result = 0;
   std::uint64_t offset = 0;  // in the ledger's partition
+  double append_time = 0;    // UNIX s
   std::uint32_t project = 0;
   std::uint64_t host = 0;
   bool to_user = true;
@@ -104,7 +105,7 @@ struct BufferedGrant {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.time, s.line, s.result, s.offset, s.project, s.host, s.to_user, s.to_host, s.bytes);
+    f(s.time, s.line, s.result, s.offset, s.append_time, s.project, s.host, s.to_user, s.to_host, s.bytes);
   }
 };
 
@@ -187,7 +188,7 @@ class AccountsStage final : public stream::Stage {
   void Insert(const MemberStamp& stamp, double reported_since, UserState& user);
   // No later grant can be for a result that was reported before this time.
   double ReportedSince(ProjectId project);
-  void OnGrant(std::string_view bytes, std::uint64_t offset, stream::Emitter& out);
+  void OnGrant(const stream::RecordView& record, stream::Emitter& out);
   void Buffer(BufferedGrant one) {
     buffered_.Mutable({.project = 0, .id = buffered_count_++, .sub = 0}) = std::move(one);
   }
@@ -210,8 +211,8 @@ class AccountsStage final : public stream::Stage {
   // total before the grant.
   void SettleEstimates(const wire::GrantHead& head, UserState* user, credit::MicroTotal shown_before);
 
-  void Wait(const stream::Key& key, UserState& user, const wire::GrantHead& head, std::string_view bytes,
-            std::uint64_t offset);
+  void Wait(const stream::Key& key, UserState& user, const wire::GrantHead& head,
+            const stream::RecordView& record);
   const WaitingGrant* FirstWaiting(const stream::Key& key, const UnnamedUser& unnamed, wire::Grant* grant);
   // Expires the user's grants that have waited too long and, if an event has named the user, applies the others.
   // Grants beyond the commit's budget are left for the next commits.
@@ -232,7 +233,7 @@ class AccountsStage final : public stream::Stage {
   void SendAccount(const stream::Key& key, UserId to, stream::Emitter& out);
   void SettlePlace(std::uint64_t number, stream::Emitter& out);
 
-  void OnHostMerged(std::string_view bytes, std::uint64_t offset, stream::Emitter& out);
+  void OnHostMerged(const stream::RecordView& record, stream::Emitter& out);
   void OnAnswer(const wire::GrantHead& head, stream::Emitter& out);
   stream::Key MergeTargetOf(std::uint32_t project, HostId host);
   bool Waits(const stream::Key& target, const WaitingMerge& merge);

@@ -24,25 +24,26 @@ Key HostKey(std::uint32_t project, HostId host) { return {.project = project, .i
 
 }  // namespace
 
-void AccountsStage::OnHostMerged(std::string_view bytes, std::uint64_t offset, Emitter& out) {
-  wire::Grant record;
-  if (!wire::DecodeGrant(bytes, &record))
+void AccountsStage::OnHostMerged(const stream::RecordView& record, Emitter& out) {
+  wire::Grant merge;
+  if (!wire::DecodeGrant(record.value, &merge))
     return out.Fail(Status::Corrupted("a merge of hosts cannot be decoded"));
-  const wire::GrantHead& head = record.head;
+  const wire::GrantHead& head = merge.head;
   bool created = false;
   HostAccount& host = hosts_.Mutable(HostKey(head.project.value, head.host), &created);
   if (created) host.user = head.user;
   // Merges into this host may have waited until a record of the ledger names it.
   if (created && !options_.lockstep) ApplyReadyMerges(HostKey(head.project.value, head.host), out);
-  host.merge.into = record.into;
-  const Key target = MergeTargetOf(head.project.value, record.into);
+  host.merge.into = merge.into;
+  const Key target = MergeTargetOf(head.project.value, merge.into);
   const stage::ProjectView* view = projects_.Find({.project = head.project.value, .id = 0, .sub = 0});
   const double since = std::max(head.time, view != nullptr ? view->time : 0);
   merges_.Mutable(target).hosts.push_back({.host = head.host.value,
                                            .user = head.user.value,
-                                           .line = record.detail.line,
-                                           .offset = offset,
-                                           .bytes = std::string(bytes),
+                                           .line = merge.detail.line,
+                                           .offset = record.offset,
+                                           .append_time = record.append_time,
+                                           .bytes = std::string(record.value),
                                            .since = since});
   if (const auto known = first_merge_.find(target.project); known != first_merge_.end())
     known->second = std::min(known->second, since);
@@ -165,6 +166,7 @@ void AccountsStage::RefuseMerge(std::uint32_t project, const WaitingMerge& merge
   hosts_.Mutable({.project = project, .id = merge.host, .sub = 0}).merge.into = {};
   stage::Refuse({.where = {wire::kGrants, options_.partition},
                  .offset = merge.offset,
+                 .append_time = merge.append_time,
                  .line = merge.line,
                  .value = merge.bytes},
                 ProjectId(project), reason, std::move(detail), out);

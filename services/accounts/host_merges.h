@@ -51,13 +51,14 @@ struct WaitingMerge {
   std::uint64_t user = 0;    // the owner
   std::uint64_t line = 0;    // input line (lockstep)
   std::uint64_t offset = 0;  // of the record, in the ledger's partition
+  double append_time = 0;    // UNIX s, of the record
   std::string bytes;         // the record
   double since = 0;          // UNIX s: its event's time, or its arrival if that is later
   bool answered = false;     // CLAIMS has answered whether this user owns the other host
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.host, s.user, s.line, s.offset, s.bytes, s.since, s.answered);
+    f(s.host, s.user, s.line, s.offset, s.append_time, s.bytes, s.since, s.answered);
   }
 };
 

@@ -92,10 +92,11 @@ std::int32_t AccountsStage::DueDay(const wire::GrantHead& head) {
   return stream::DayOf(head.time + (app != nullptr ? app->Window() : credit::kDefaultResultWindow));
 }
 
-void AccountsStage::Wait(const Key& key, UserState& user, const wire::GrantHead& head, std::string_view bytes,
-                         std::uint64_t offset) {
+void AccountsStage::Wait(const Key& key, UserState& user, const wire::GrantHead& head,
+                         const stream::RecordView& record) {
   if (user.unnamed.waiting() == 0) calendar_.File(key.project, DueDay(head), key.id);
-  waiting_.Mutable(RowKey(key, user.unnamed.end++)) = {.offset = offset, .bytes = std::string(bytes)};
+  waiting_.Mutable(RowKey(key, user.unnamed.end++)) = {
+      .offset = record.offset, .append_time = record.append_time, .bytes = std::string(record.value)};
 }
 
 // In lockstep the hosts' shares are applied at the barrier like other shares: a host may be in another
@@ -148,6 +149,7 @@ void AccountsStage::ExpireGrant(const Key& key, const WaitingGrant& row, const w
   UnnamedUser& unnamed = user.unnamed;
   stage::Refuse({.where = {wire::kGrants, options_.partition},
                  .offset = row.offset,
+                 .append_time = row.append_time,
                  .line = grant.detail.line,
                  .value = row.bytes},
                 grant.head.project, wire::RefusalReason::kUnknownUser,

@@ -26,11 +26,12 @@ inline constexpr std::size_t kExpireAtCommit = 20;
 // By user and number.
 struct WaitingGrant {
   std::uint64_t offset = 0;  // in the ledger's partition
+  double append_time = 0;    // UNIX s
   std::string bytes;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.offset, s.bytes);
+    f(s.offset, s.append_time, s.bytes);
   }
 };
 

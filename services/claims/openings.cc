@@ -94,8 +94,9 @@ void ClaimsStage::OnOpeningTotal(const RecordView& record, const wire::EventHead
   // The event time of a balance often lies long before its arrival; its wait starts at the arrival.
   const stage::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
   const double since = std::max(head.time, view != nullptr ? view->time : 0);
-  openings_.Mutable(key) = {
-      .stamp = stamp, .since = since, .line = record.line, .event = std::string(record.value)};
+  WaitingOpening& kept = openings_.Mutable(key);
+  kept = {.stamp = stamp, .since = since, .event = {}};
+  kept.event.Keep(record);
   WaitsFrom(head.project, since, credit::kDefaultResultWindow);
 }
 
@@ -122,20 +123,19 @@ void ClaimsStage::EmitOpening(const Key& key, HostState& host, const wire::Event
 void ClaimsStage::ReleaseOpening(const Key& key, HostState& host, Emitter& out) {
   const WaitingOpening* waiting = openings_.Find(key);
   if (waiting == nullptr) return;
-  const auto event = ParseKept<wire::OpeningTotal>(openings_, key, waiting->event);
+  const auto event = ParseKept<wire::OpeningTotal>(openings_, key, waiting->event.bytes);
   EmitOpening(key, host, waiting->stamp, std::get<wire::OpeningTotal>(event.body), out);
   openings_.Erase(key);
 }
 
 bool ClaimsStage::ExpireOpenings(ProjectId project, Emitter& out) {
-  return expiry_.Rows(
-      kOpeningsExpire, openings_, budget_, DueAfterDefaultWindow,
-      [&](const Key&, const WaitingOpening& waiting) {
-        stage::Refuse(
-            {.where = {wire::kHosts, options_.partition}, .line = waiting.line, .value = waiting.event},
-            project, RefusalReason::kUnknownHost, "the event of its host never arrived", out);
-        return waiting.event.size();
-      });
+  return expiry_.Rows(kOpeningsExpire, openings_, budget_, DueAfterDefaultWindow,
+                      [&](const Key&, const WaitingOpening& waiting) {
+                        stage::Refuse(waiting.event.Record(options_.partition), project,
+                                      RefusalReason::kUnknownHost, "the event of its host never arrived",
+                                      out);
+                        return waiting.event.bytes.size();
+                      });
 }
 
 }  // namespace cobblestone::claims

@@ -169,13 +169,12 @@ inline constexpr stream::TableSpec<Releasing> kReleasingTable{.id = 29, .version
 // The opening balance for a host that no event has named yet. There is at most one, as for a known host.
 struct WaitingOpening {
   wire::EventStamp stamp;
-  double since = 0;        // UNIX s: its event's time, or its arrival if that is later
-  std::uint64_t line = 0;  // input line (replay)
-  std::string event;       // as it arrived
+  double since = 0;  // UNIX s: its event's time, or its arrival if that is later
+  WaitingEvent event;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.stamp, s.since, s.line, s.event);
+    f(s.stamp, s.since, s.event);
   }
 };
 

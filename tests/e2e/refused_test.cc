@@ -122,9 +122,14 @@ TEST_F(RefusedTest, EachRefusalNamesItsRecord) {
     Validated(first + 16, host, first + 16, 7, true);
     Completed(first + 17, host, first + 17);  // more than can be granted
     Validated(first + 17, host, first + 17, 1e100);
+    Send(wire::OpeningTotal{.kind = wire::AccountKind::kHost, .account = host + 30, .total_micro = 5});
+    Send(wire::HostMember{.host = HostId(host + 40), .user = UserId(9)});  // of an unknown user
+    Completed(first + 18, host + 40, first + 18);
+    Validated(first + 18, host + 40, first + 18);
   }
   Tick(kStart + 11 * kDay);
   Tick(kStart + 22 * kDay);
+  Tick(kStart + 40 * kDay);
   std::map<std::pair<std::string, wire::RefusalReason>, int> kinds;
   for (const wire::Refused& refused : Refusals()) {
     ++kinds[{refused.topic, refused.refusal.reason}];
@@ -139,7 +144,9 @@ TEST_F(RefusedTest, EachRefusalNamesItsRecord) {
                                     {{"validations", RefusalReason::kUnknownHost}, 2},
                                     {{"validations", RefusalReason::kWrongWorkunit}, 2},
                                     {{"claims", RefusalReason::kUnknownResult}, 2},
-                                    {{"claims", RefusalReason::kNotFinite}, 2}}));
+                                    {{"claims", RefusalReason::kNotFinite}, 2},
+                                    {{"grants", RefusalReason::kUnknownUser}, 2},
+                                    {{"hosts", RefusalReason::kUnknownHost}, 2}}));
 }
 
 // The ingest refuses watermarks; a barrier among the events shows when everything before it is done.
