@@ -128,6 +128,21 @@ TEST_F(KafkaAudit, FindsNothingWhileAWorkerRunsAndASourceIsIngested) {
   });
 }
 
+// kafka.slots: by_stage. The audit restores the slots of each stage.
+TEST_F(KafkaAudit, ReadsSlotsByStage) {
+  world_ = std::make_unique<KafkaWorld>(*broker_, Traffic(62, 1500),
+                                        KafkaWorldOptions{.kafka = "  slots: by_stage\n"});
+  auto worker = world_->Worker("w0");
+  ASSERT_LE(world_->Ingest().code, 1);
+  ASSERT_TRUE(world_->AwaitRest(kRest)) << world_->Tasks().dump(1);
+  const auto audit = Audit(*world_);
+  EXPECT_EQ(audit["problem_count"], 0) << audit.dump(1);
+  EXPECT_GT(audit["grants"], 500);
+  EXPECT_GT(audit["accounts"], 10);
+  EXPECT_EQ(Audit(*world_, {"--since"})["since"]["grants"], audit["grants"]);
+  Stop(*worker);
+}
+
 // Changes a row of a host's account in the checkpoint topic; the worker's own state is correct.
 TEST_F(KafkaAudit, OneWrongMicroCreditInACheckpointNamesTheAccount) {
   world_ = std::make_unique<KafkaWorld>(*broker_, Traffic(61, 3000));

@@ -8,7 +8,7 @@
 namespace cobblestone::stream::kafka {
 
 // The next process then knows the work at which this process died (DeathTrace).
-void StageFeeder::Watermark(Role role, bool working) {
+void StageFeeder::TraceWork(Role role, bool working) {
   if (role == Role::kOwner)
     trace_.Processing(working);
   else
@@ -17,7 +17,7 @@ void StageFeeder::Watermark(Role role, bool working) {
 
 Status StageFeeder::Feed(std::size_t input, const Message& message, Role role, bool skip) {
   Slot& slot = state_.slot();
-  Watermark(role, true);
+  TraceWork(role, true);
   if (failpoints_armed && !skip) [[unlikely]] {
     const TopicPartition where = slot.inputs()[input].where;
     FailpointHit(context_.options.topics[where.topic].name + "/" + std::to_string(where.partition) + "@" +
@@ -32,7 +32,7 @@ Status StageFeeder::Feed(std::size_t input, const Message& message, Role role, b
     stage_records_.resize(slot.stage_count());
     stage_records_[slot.inputs()[input].stage] += slot.records() - before;
   }
-  Watermark(role, false);
+  TraceWork(role, false);
   if (!s.ok()) return s;
   inputs_.Pass(input);
   return Status::Ok();

@@ -41,7 +41,7 @@ class StageFeeder {
   Status FeedStage(std::size_t stage);
   Status FeedInLockstep(std::size_t stage);
   Status Process(std::size_t input, const Message& message, bool skip);
-  void Watermark(Role role, bool working);
+  void TraceWork(Role role, bool working);
   [[nodiscard]] bool Full() const;
 
   const TaskContext& context_;
