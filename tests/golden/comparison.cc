@@ -10,7 +10,7 @@
 namespace cobblestone::golden {
 namespace {
 
-constexpr double kExpTolerance = 1e-12;  // relative; the golden README's pass mark where exp() differs
+constexpr double kExpTolerance = 1e-12;  // relative; the golden README's tolerance where exp() differs
 constexpr std::size_t kMessages = 20;
 
 std::string Text(double value) {
@@ -44,7 +44,7 @@ void Comparison::Null(const char* field, bool got_none, const nlohmann::json& ex
 
 void Comparison::True(const char* field, bool holds) {
   ++compared_;
-  if (!holds) Differ(field, "otherwise", "so");
+  if (!holds) Differ(field, "false", "true");
 }
 
 void Comparison::Differ(const char* field, const std::string& got, const std::string& expected) {

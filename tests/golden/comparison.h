@@ -1,4 +1,4 @@
-// Counts what a golden test compared and what differed, and says the first differences in full.
+// Counts the compared and the different values of a golden test, and keeps the first differences as text.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ enum class Kind { kExact, kThroughExp };
 
 class Comparison {
  public:
-  // Names the place of what follows, for messages.
+  // Sets the place of the next values, for messages.
   void At(std::uint64_t line, const char* what) {
     line_ = line;
     what_ = what;
   }
 
-  // `expected`: null means that there should be no such value.
+  // `expected`: null means that there must be no such value.
   void Value(const char* field, double got, const nlohmann::json& expected, Kind kind = Kind::kExact);
   void Null(const char* field, bool got_none, const nlohmann::json& expected);
   void True(const char* field, bool holds);

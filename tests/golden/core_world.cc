@@ -60,22 +60,22 @@ credit::ClaimDecision World::Decide(const PresentedResult& result, const Event& 
   credit::ClaimDecision decision = policy.OnValidation(result.completion, validation, in_force, host);
   if (decision.has_sample) samples_.push_back(decision.sample);
   if (decision.has_claim) {
-    // An audit prices the claim again from what it records.
+    // An audit computes the price again from the record of the claim.
     credit::Claim again = decision.claim;
     policy.Price(again, catalogue_.FindApp(again.app)->policy.constants);
     COBBLESTONE_CHECK(Same(again.pfc, decision.claim.pfc) && again.mode == decision.claim.mode &&
                           again.flags == decision.claim.flags,
-                      "a claim prices differently the second time");
+                      "a claim has another price when it is computed again");
   }
   return decision;
 }
 
-Looked World::Look(const Event& event) {
-  Looked looked;
+PassOutcome World::RunPass(const Event& event) {
+  PassOutcome outcome;
   passes_[event.workunit.value] += 1;
   const bool late = event.kind == "late";
   const std::size_t count = event.results.size();
-  looked.results.resize(count);
+  outcome.results.resize(count);
   std::vector<std::size_t> order(count);
   for (std::size_t k = 0; k < count; ++k) order[k] = k;
   std::sort(order.begin(), order.end(), [&event](std::size_t a, std::size_t b) {
@@ -87,7 +87,7 @@ Looked World::Look(const Event& event) {
   std::vector<std::size_t> claim_of;
   for (const std::size_t k : order) {
     const PresentedResult& result = event.results[k];
-    Treated& treated = looked.results[k];
+    Treated& treated = outcome.results[k];
     treated.outlier = result.validation.runtime_outlier;
     if (!result.success) {
       treated.validate_state = IsValid(result) ? 1 : Decided(result) ? 2 : 0;
@@ -110,43 +110,43 @@ Looked World::Look(const Event& event) {
     claims.push_back(decision.claim);
     claim_of.push_back(k);
   }
-  if (claims.empty()) return looked;
+  if (claims.empty()) return outcome;
 
   const double cap = catalogue_.settings.max_granted_credit;
   const credit::PolicyKind kind = late ? credit::PolicyKind::kBoinc : app->policy.kind;
   const credit::Settlement set = credit::PolicyFor(kind).Settle(claims, cap, app->policy.constants);
-  for (std::size_t c = 0; c < claims.size(); ++c) looked.results[claim_of[c]].mode_used = set.modes[c];
+  for (std::size_t c = 0; c < claims.size(); ++c) outcome.results[claim_of[c]].mode_used = set.modes[c];
   if (kind == credit::PolicyKind::kBoinc) {
-    looked.assigned = credit::SettleSet(claims, cap, app->policy.constants).credit;
+    outcome.assigned = credit::SettleSet(claims, cap, app->policy.constants).credit;
   }
 
   const bool any_valid =
       std::any_of(event.results.begin(), event.results.end(),
                   [](const PresentedResult& result) { return result.success && IsValid(result); });
-  if (!late && !any_valid) return looked;
+  if (!late && !any_valid) return outcome;
   if (!late && !std::isfinite(set.credit)) {
-    looked.failed = true;
+    outcome.failed = true;
     for (const PresentedResult& result : event.results)
-      hosts_of_failed_looks.insert(result.completion.host.value);
-    for (Treated& treated : looked.results) {
+      hosts_of_failed_passes.insert(result.completion.host.value);
+    for (Treated& treated : outcome.results) {
       treated.validate_state = 0;
       treated.outlier = false;
     }
-    return looked;
+    return outcome;
   }
   const double granted = late ? canonical_credit_[event.workunit.value] : set.credit;
-  if (late) looked.canonical = event.canonical_result;
+  if (late) outcome.canonical = event.canonical_result;
   for (const std::size_t k : order) {
     const PresentedResult& result = event.results[k];
     if (!result.success || !IsValid(result)) continue;
-    if (!looked.canonical) looked.canonical = result.completion.result;
+    if (!outcome.canonical) outcome.canonical = result.completion.result;
     if (records[result.completion.host.value].deleted) continue;
-    looked.results[k].granted = granted;
+    outcome.results[k].granted = granted;
     Grant(result.completion.host, event.now, result.completion.sent_time, granted);
   }
-  looked.canonical_credit = granted;
+  outcome.canonical_credit = granted;
   canonical_credit_[event.workunit.value] = granted;
-  return looked;
+  return outcome;
 }
 
 void World::Fail(const Event& event) {
@@ -160,7 +160,7 @@ void World::Tick(double now) {
   const bool sorted = std::is_sorted(samples_.begin(), samples_.end(), [](const auto& a, const auto& b) {
     return std::tie(a.time, a.validation_id, a.result) < std::tie(b.time, b.validation_id, b.result);
   });
-  COBBLESTONE_CHECK(sorted, "the golden file's own order is that of samples");
+  COBBLESTONE_CHECK(sorted, "the golden file is not in the order of samples");
   credit::ApplyTick(now, samples_, catalogue_, scales_);
   samples_.clear();
   last_tick_ = now;

@@ -1,4 +1,4 @@
-// BOINC's own statistics files (export/), against ours: every file of every variant.
+// Compares BOINC's own statistics files (export/) with the exported files: every file of every variant.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -33,8 +33,9 @@ TEST_P(ExportGolden, EveryFileOfTheVariantIsEqual) { ExpectVariant(GetParam(), F
 INSTANTIATE_TEST_SUITE_P(Variants, ExportGolden, ::testing::ValuesIn(kVariants),
                          [](const auto& variant) { return std::string(variant.param); });
 
-// Upstream's zip fails after the first table; ours has what its file without compression has, in all of them.
-TEST(ExportGoldenZip, ArchivesHaveWhatTheFilesWithoutCompressionHave) {
+// Upstream's zip fails after the first table. The archives of all tables must have the content of upstream's files
+// without compression.
+TEST(ExportGoldenZip, ArchivesHaveTheContentOfTheUncompressedFiles) {
   Published run;
   std::string spec = Bytes(Data("f_none/db_dump.xml"));
   for (std::size_t at = 0; (at = spec.find("<output>", at)) != std::string::npos; at += 8)
@@ -46,7 +47,7 @@ TEST(ExportGoldenZip, ArchivesHaveWhatTheFilesWithoutCompressionHave) {
   for (const char* name : {"user", "host", "team", "user_deleted", "host_deleted"}) {
     EXPECT_EQ(RecordsOf(Content(run.out + "/" + name + ".zip")), RecordsOf(Bytes(Data("f_none/") + name)))
         << name;
-    EXPECT_FALSE(fs::exists(run.out + "/" + name)) << "the plain file is gone";
+    EXPECT_FALSE(fs::exists(run.out + "/" + name)) << "the plain file is removed";
   }
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(run.out)) names.insert(entry.path().filename().string());

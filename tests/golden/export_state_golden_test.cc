@@ -1,5 +1,5 @@
-// The same files from the state of a pipeline that has adopted the rows: as it runs, as it lies on disk, and after the program
-// has come back.
+// The same files from the state of a pipeline that has adopted the rows: from the live state, and from the state
+// on disk after a restart of the program.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr ProjectId kProject{5};
 
-// One pipeline, with the rows of one file.
+// A pipeline that has adopted the rows of one file.
 class Adopted {
  public:
   explicit Adopted(std::string entities) : entities_(std::move(entities)) {
@@ -35,7 +35,7 @@ class Adopted {
     Open();
     if (engine_ != nullptr) Adopt();
   }
-  // Stopped, and opened again: nothing runs then.
+  // Stops the engine and opens it again without starting it.
   void Reopen() {
     ASSERT_TRUE(engine_->Stop().ok());
     engine_.reset();
@@ -71,7 +71,7 @@ class Adopted {
 
 class ExportStateGolden : public ::testing::TestWithParam<const char*> {
  protected:
-  // Adopted once, though many variants have the same file.
+  // Adopts each file once, because many variants have the same file.
   static Adopted& Of(const std::string& entities) {
     if (last_ == nullptr || last_->entities() != entities) last_ = std::make_unique<Adopted>(entities);
     return *last_;
@@ -100,14 +100,14 @@ TEST_P(ExportStateGolden, EveryFileOfTheVariantIsEqual) {
   ExpectVariant(GetParam(), From(&Engine::live_state, false));
 }
 
-TEST_P(ExportStateGolden, AlsoFromTheStateOnDiskWhenTheProgramHasComeBack) {
+TEST_P(ExportStateGolden, EveryFileIsEqualFromTheStateOnDiskAfterARestart) {
   ExpectVariant(GetParam(), From(&Engine::stored_state, true));
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, ExportStateGolden, ::testing::ValuesIn(kVariants),
                          [](const auto& variant) { return std::string(variant.param); });
 
-TEST(FiguresOf, ATotalIsTheExactOpeningAndWhatWasGrantedSince) {
+TEST(FiguresOf, ATotalIsTheExactOpeningPlusTheLaterGrants) {
   const wire::OpeningFigures opening{.total_credit = 1e-7, .expavg_credit = 5, .expavg_time = -1};
   credit::Account account{.opening_micro = 0, .total_micro = 0, .recent = {.value = 5, .time = 0}};
   EXPECT_EQ(FiguresOf(account, opening), opening);

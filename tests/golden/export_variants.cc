@@ -107,23 +107,23 @@ void ExpectVariant(const std::string& variant, const OpenRows& open) {
   const bool sorted = spec.find("<sort>") != std::string::npos;
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(golden)) names.insert(entry.path().filename().string());
-  std::set<std::string> ours;
-  for (const auto& entry : fs::directory_iterator(run.out)) ours.insert(entry.path().filename().string());
-  EXPECT_EQ(ours.erase("manifest.json"), 1u);
-  EXPECT_EQ(ours, names);
+  std::set<std::string> exported;
+  for (const auto& entry : fs::directory_iterator(run.out)) exported.insert(entry.path().filename().string());
+  EXPECT_EQ(exported.erase("manifest.json"), 1u);
+  EXPECT_EQ(exported, names);
   for (const std::string& name : names) {
     const std::string wanted = Content(golden + name);
     const std::string got = Content(run.out + "/" + name);
     const bool by_php = name.ends_with("_work.gz");
     if (got == wanted) {
-      // The compressed bytes too, where it is the zlib that BOINC's were made with.
+      // With the zlib version of BOINC's files, the compressed bytes must be equal too.
       if (name.ends_with(".gz") && !by_php && std::string(zlibVersion()) == "1.2.13") {
         EXPECT_EQ(Bytes(run.out + "/" + name) == Bytes(golden + name), true)
             << name << ": other compressed bytes";
       }
       continue;
     }
-    EXPECT_TRUE(by_php || !sorted) << name << " differs, and its order is defined";
+    EXPECT_TRUE(by_php || !sorted) << name << " differs, although its order is defined";
     const bool has_records =
         by_php || name.starts_with("user") || name.starts_with("team") || name.starts_with("host");
     if (has_records) {

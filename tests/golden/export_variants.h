@@ -1,4 +1,4 @@
-// The golden variants of BOINC's statistics files: exported from rows that come from anywhere, and compared file by file.
+// The golden variants of BOINC's statistics files: exported from rows of any source, and compared file by file.
 #pragma once
 
 #include <functional>
@@ -14,9 +14,9 @@ namespace cobblestone::statistics {
 
 std::string Data(const std::string& name);
 std::string Bytes(const std::string& path);
-// By zlib and libzip themselves, not by our reader.
+// Reads a file with zlib or libzip, not with the export's own reader.
 std::string Content(const std::string& path);
-// The records of a file without order, sorted; the first carries the head and the last stands alone.
+// The head, the records and the rest of a file, sorted, for files without a defined order.
 std::vector<std::string> RecordsOf(const std::string& content);
 
 struct Published {
@@ -24,17 +24,18 @@ struct Published {
   std::string out = dir / "stats";
 };
 
-// The rows of a file of entities, as this test has them; null where it failed. Lives as long as the variant is written.
+// Opens the rows of a file of entities, in the way of the test; null after a failure. The rows live until the
+// variant is written.
 using OpenRows = std::function<std::unique_ptr<exports::Source>(const std::string& entities,
                                                                 const exports::Settings& settings)>;
 
-// As the program does, with the variant's settings.
+// Writes the variant like the program does, with the variant's settings.
 void WriteVariant(const std::string& variant, const std::string& spec_path, const OpenRows& open,
                   Published& run);
-// Every file of the variant is equal.
+// Expects that every file of the variant is equal.
 void ExpectVariant(const std::string& variant, const OpenRows& open);
 
-// All but f_zip, which is none.
+// All variants except f_zip, in which upstream failed.
 inline constexpr const char* kVariants[] = {"a_default",
                                             "b_sort_total_credit",
                                             "b2_sort_expavg_credit",

@@ -1,10 +1,9 @@
-// Every number that BOINC's server gave for a scripted project, from the pure functions of common/credit.
+// The pure functions of common/credit give every number that BOINC's server gave for a scripted project.
 //
-// Left out: the mean turnaround of a host from the moment on at which a workunit with one of its results was
-// awarded a credit that is not finite (one workunit of s06b, estimate and bound 0). Upstream the SQL
-// statement of the first result then fails and the handler gives up before it writes the hosts (golden
-// README, item 27); here a host's record is brought up to date with the claim, before anyone can know the
-// credit.
+// Left out: the mean turnaround of a host after a workunit with one of the host's results was awarded a credit
+// that is not finite (one workunit of s06b, estimate and bound 0). Upstream, the SQL statement of the first result
+// then fails, and the handler stops before it writes the hosts (golden README, item 27). Here the claim updates
+// the record of the host, before the credit is known.
 
 #include <cmath>
 #include <cstdio>
@@ -52,7 +51,7 @@ void CompareRow(Comparison& compare, const credit::HostVersion* row, const json&
 }
 
 void CompareTurnaround(Comparison& compare, const World& world, std::uint64_t host, const json& expected) {
-  if (world.hosts_of_failed_looks.contains(host)) return compare.LeaveOut();
+  if (world.hosts_of_failed_passes.contains(host)) return compare.LeaveOut();
   compare.Value("avg_turnaround", world.records.at(host).avg_turnaround, expected);
 }
 
@@ -91,7 +90,7 @@ void CompareResult(Comparison& compare, const World& world, const PresentedResul
   if (expected.contains("host")) CompareHost(compare, world, completion.host, expected.at("host"));
 }
 
-void CompareLook(Comparison& compare, const World& world, const Event& event, const Looked& got,
+void ComparePass(Comparison& compare, const World& world, const Event& event, const PassOutcome& got,
                  const json& expected) {
   compare.Value("wu", static_cast<double>(event.workunit.value), expected.at("wu"));
   compare.True("rc", got.failed == (Number(expected.at("rc")) != 0));
@@ -103,7 +102,7 @@ void CompareLook(Comparison& compare, const World& world, const Event& event, co
   compare.Null("assigned_credit", !got.assigned.has_value(), expected.at("assigned_credit"));
   if (got.assigned) compare.Value("assigned_credit", *got.assigned, expected.at("assigned_credit"));
   const json& results = expected.at("results");
-  compare.True("as many results", results.size() == got.results.size());
+  compare.True("number of results", results.size() == got.results.size());
   for (std::size_t k = 0; k < got.results.size(); ++k) {
     CompareResult(compare, world, event.results[k], got.results[k], results.at(k));
   }
@@ -111,7 +110,7 @@ void CompareLook(Comparison& compare, const World& world, const Event& event, co
 
 void CompareVersions(Comparison& compare, const World& world, const json& expected) {
   const credit::Catalogue& catalogue = world.catalogue();
-  compare.True("as many versions", catalogue.versions.size() == expected.size());
+  compare.True("number of versions", catalogue.versions.size() == expected.size());
   for (const json& version : expected) {
     const auto id = version.at("id").get<std::uint64_t>();
     const credit::VersionScale& stored = world.scales().table.versions.at(id);
@@ -129,7 +128,7 @@ void CompareVersions(Comparison& compare, const World& world, const json& expect
     compare.Value("mem.pfc_scale", copy->scale, mem.at("pfc_scale"));
     compare.Value("mem.expavg_credit", copy->expavg_credit, mem.at("expavg_credit"), Kind::kThroughExp);
     compare.Value("mem.expavg_time", copy->expavg_time, mem.at("expavg_time"));
-    // What claims until the next tick are priced with.
+    // The values that price claims until the next tick.
     compare.True("published copy", stored.cached && Same(stored.cached_pfc.mean, copy->pfc.mean) &&
                                        stored.cached_pfc.n == copy->pfc.n &&
                                        stored.cached_scale == copy->scale);
@@ -137,7 +136,7 @@ void CompareVersions(Comparison& compare, const World& world, const json& expect
 }
 
 void CompareApps(Comparison& compare, const World& world, const json& expected) {
-  compare.True("as many apps", world.catalogue().apps.size() == expected.size());
+  compare.True("number of apps", world.catalogue().apps.size() == expected.size());
   for (const json& app : expected) {
     const credit::AppScale& scale = world.scales().table.apps.at(app.at("id").get<std::uint64_t>());
     compare.Value("app.min_avg_pfc", scale.min_avg_pfc, app.at("min_avg_pfc"));
@@ -155,12 +154,12 @@ void CompareTick(Comparison& compare, const World& world, const json& expected) 
 
 void CompareAccounts(Comparison& compare, const std::map<std::uint64_t, DoubleAccount>& got,
                      const json& expected) {
-  compare.True("as many accounts", got.size() == expected.size());
+  compare.True("number of accounts", got.size() == expected.size());
   for (const json& account : expected) {
-    const DoubleAccount& mine = got.at(account.at("id").get<std::uint64_t>());
-    compare.Value("total_credit", mine.total, account.at("total_credit"));
-    compare.Value("expavg_credit", mine.recent.value, account.at("expavg_credit"), Kind::kThroughExp);
-    compare.Value("expavg_time", mine.recent.time, account.at("expavg_time"));
+    const DoubleAccount& actual = got.at(account.at("id").get<std::uint64_t>());
+    compare.Value("total_credit", actual.total, account.at("total_credit"));
+    compare.Value("expavg_credit", actual.recent.value, account.at("expavg_credit"), Kind::kThroughExp);
+    compare.Value("expavg_time", actual.recent.time, account.at("expavg_time"));
   }
 }
 
@@ -174,7 +173,7 @@ void CompareEnd(Comparison& compare, const World& world, const json& expected) {
   }
   std::size_t rows = 0;
   for (const auto& [id, record] : world.records) rows += record.versions.size();
-  compare.True("as many host/version rows", rows == expected.at("havs").size());
+  compare.True("number of host/version rows", rows == expected.at("havs").size());
   for (const json& hav : expected.at("havs")) {
     AppId app;
     const AppVersionId version =
@@ -190,9 +189,9 @@ void CompareFailure(Comparison& compare, const World& world, const Event& event,
   CompareRow(compare, world.Row(completion.host, completion.app, completion.version), expected.at("hav"));
 }
 
-Comparison Play(const std::string& scenario, void (*spoil)(std::vector<json>&) = nullptr) {
+Comparison Play(const std::string& scenario, void (*damage)(std::vector<json>&) = nullptr) {
   std::vector<json> input = ReadLines(kData + scenario + ".in.jsonl.gz");
-  if (spoil != nullptr) spoil(input);
+  if (damage != nullptr) damage(input);
   const std::vector<json> output = ReadLines(kData + scenario + ".exact.jsonl.gz");
   Comparison compare;
   EXPECT_EQ(input.size(), output.size());
@@ -203,8 +202,8 @@ Comparison Play(const std::string& scenario, void (*spoil)(std::vector<json>&) =
     compare.At(event.line, event.kind.c_str());
     EXPECT_EQ(expected.at("i").get<std::uint64_t>(), event.line);
     if (event.kind == "wu" || event.kind == "late") {
-      const Looked looked = world.Look(event);
-      CompareLook(compare, world, event, looked, expected);
+      const PassOutcome outcome = world.RunPass(event);
+      ComparePass(compare, world, event, outcome, expected);
     } else if (event.kind == "error" || event.kind == "timeout") {
       world.Fail(event);
       CompareFailure(compare, world, event, expected);
@@ -225,10 +224,9 @@ Comparison Play(const std::string& scenario, void (*spoil)(std::vector<json>&) =
 // A message of GoogleTest names the scenario.
 struct Scenario {
   const char* name;
-  std::uint64_t values;  // that have to be compared
-  std::uint64_t
-      through_exp;  // of them different through exp() alone: with the exp() of BOINC's run there are none
-  std::uint64_t left_out;  // see above
+  std::uint64_t values;       // number of values that must be compared
+  std::uint64_t through_exp;  // values that differ only through exp(); none with the exp() of BOINC's run
+  std::uint64_t left_out;     // values that are left out, see above
 };
 
 void PrintTo(const Scenario& scenario, std::ostream* out) { *out << scenario.name; }
@@ -259,8 +257,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Scenario{"s12b_credit_from_runtime", 19607, 35, 0}),
     [](const auto& scenario) { return std::string(scenario.param.name); });
 
-// The harness has to see the smallest change: one result's elapsed time, in its last bit.
-TEST(GoldenCanary, OneBitOfOneInputIsNoticed) {
+// The harness must detect the smallest change: the last bit of the elapsed time of one result.
+TEST(GoldenCanary, OneChangedBitOfOneInputIsDetected) {
   const Comparison compare = Play("s01_cpu_single", [](std::vector<json>& input) {
     for (std::size_t k = input.size() / 2;; ++k) {
       if (input.at(k).at("ev") != "wu") continue;
@@ -273,8 +271,8 @@ TEST(GoldenCanary, OneBitOfOneInputIsNoticed) {
   EXPECT_GT(compare.different(), 0U);
 }
 
-// A line left out has to be seen as well, here a tick.
-TEST(GoldenCanary, AMissingTickIsNoticed) {
+// The harness must also detect a missing line, here a tick.
+TEST(GoldenCanary, AMissingTickIsDetected) {
   const Comparison compare = Play("s04_gpu_only", [](std::vector<json>& input) {
     for (std::size_t k = input.size() / 2;; ++k) {
       if (input.at(k).at("ev") != "tick") continue;

@@ -17,7 +17,7 @@ using nlohmann::json;
 constexpr std::uint64_t kAnonymousRows = 1'000'000;  // per app
 
 std::string ReadAll(const std::string& path) {
-  gzFile file = gzopen(path.c_str(), "rb");  // reads plain files as they are
+  gzFile file = gzopen(path.c_str(), "rb");  // also reads plain files
   COBBLESTONE_CHECK(file != nullptr, "cannot open golden file " + path);
   std::string text;
   std::vector<char> buffer(1 << 20);
@@ -66,7 +66,7 @@ HostRow ReadRow(const json& hav, const credit::Catalogue& catalogue) {
   for (const auto& [key, value] : hav.items()) {
     const bool known = key == "host_id" || key == "app_version_id" || key == "consecutive_valid" ||
                        key == "max_jobs_per_day";
-    COBBLESTONE_CHECK(known, "a start value that the reader does not know: " + key);
+    COBBLESTONE_CHECK(known, "unknown start value: " + key);
   }
   return out;
 }
@@ -173,7 +173,7 @@ double Number(const json& value) {
   const std::string text = value.get<std::string>();
   if (text == "inf") return std::numeric_limits<double>::infinity();
   if (text == "-inf") return -std::numeric_limits<double>::infinity();
-  COBBLESTONE_CHECK(text == "nan" || text == "-nan", "neither a number nor a word for one: " + text);
+  COBBLESTONE_CHECK(text == "nan" || text == "-nan", "neither a number nor inf, -inf or nan: " + text);
   return std::numeric_limits<double>::quiet_NaN();
 }
 

@@ -1,5 +1,5 @@
-// Golden files (data/README.md) as values of the domain: what BOINC's server was given, event by event, and
-// what it answered, line by line.
+// Golden files (data/README.md) as values of the domain: the input of BOINC's server by event, and its output by
+// line.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,7 @@ struct Start {
 struct PresentedResult {
   credit::CompletionFacts completion;
   credit::ValidationFacts validation;  // state kInconclusive: no decision yet; id: the line; pass: left 0
-  bool success = false;                // others are passed over by the validator
+  bool success = false;                // the validator skips other results
 };
 
 struct Event {
@@ -77,7 +77,8 @@ struct Event {
 
 Start ReadStart(const nlohmann::json& line);
 
-// `catalogue`: tells whether a workunit sent once belongs to an app that replicates (golden README, item 15).
+// `catalogue`: shows whether a workunit with one result belongs to an app that replicates (golden README, item
+// 15).
 Event ReadEvent(const nlohmann::json& line, const credit::Catalogue& catalogue);
 
 // The host/version rows of a golden file call an anonymous version app x 1000000 + |version| (item 18).

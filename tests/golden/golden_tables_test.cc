@@ -43,7 +43,7 @@ Comparison ForEachLine(const std::string& table, Check check) {
   return compare;
 }
 
-TEST(GoldenTables, RecentAverageIsThatOfBoinc) {
+TEST(GoldenTables, RecentAverageEqualsBoinc) {
   const Comparison compare =
       ForEachLine("s11_update_average", [](Comparison& c, const json& in, const json& out) {
         credit::RecentAverage average{.value = Number(in, "avg"), .time = Number(in, "avg_time")};
@@ -65,7 +65,7 @@ void CompareStep(Comparison& c, const credit::Average& plain, const credit::Aver
   c.Value("v_q", with_variance.q, step.at("v_q"));
 }
 
-TEST(GoldenTables, RunningAveragesAreThoseOfBoincStepByStep) {
+TEST(GoldenTables, RunningAveragesEqualBoincStepByStep) {
   const Comparison compare = ForEachLine("s11b_average", [](Comparison& c, const json& in, const json& out) {
     const credit::AverageRule rule{.samples = Number(in, "n_threshold"),
                                    .weight = Number(in, "sample_weight"),
@@ -75,10 +75,10 @@ TEST(GoldenTables, RunningAveragesAreThoseOfBoincStepByStep) {
     credit::AverageVar with_variance;
     const json& samples = in.at("samples");
     const json& steps = out.at("steps");
-    c.True("as many steps", samples.size() == steps.size());
+    c.True("number of steps", samples.size() == steps.size());
     for (std::size_t k = 0; k < samples.size(); ++k) {
       const double sample = Number(samples.at(k));
-      // BOINC's word for both cut and refused is 'truncated'.
+      // BOINC calls both cut and refused samples 'truncated'.
       const bool first = credit::AddSample(rule, sample, plain) != credit::SampleTaken::kAsIs;
       const bool second = credit::AddSample(rule, sample, with_variance) != credit::SampleTaken::kAsIs;
       c.Value("truncated", first ? 1 : 0, steps.at(k).at("truncated"));
@@ -89,7 +89,7 @@ TEST(GoldenTables, RunningAveragesAreThoseOfBoincStepByStep) {
   EXPECT_EQ(compare.compared(), 12882U);
 }
 
-TEST(GoldenTables, OperationsBecomeTheSameCredit) {
+TEST(GoldenTables, OperationsGiveTheSameCreditAsBoinc) {
   const credit::Constants constants;
   const Comparison compare =
       ForEachLine("s11c_fpops_to_credit", [&](Comparison& c, const json& in, const json& out) {
@@ -102,7 +102,7 @@ TEST(GoldenTables, OperationsBecomeTheSameCredit) {
   EXPECT_EQ(compare.compared(), 136U);
 }
 
-TEST(GoldenTables, LowAverageIsThatOfBoinc) {
+TEST(GoldenTables, LowAverageEqualsBoinc) {
   const Comparison compare =
       ForEachLine("s12_low_average", [](Comparison& c, const json& in, const json& out) {
         std::vector<double> values;

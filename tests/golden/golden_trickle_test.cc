@@ -1,4 +1,4 @@
-// Credit by trickle messages (golden README, item 29): speeds, percentiles, run times that are no numbers.
+// Credit by trickle messages (golden README, item 29): speeds, percentiles, invalid run times.
 
 #include <cstdio>
 #include <optional>
@@ -46,7 +46,7 @@ void Init(Comparison& compare, const World& world, const Event& event, const jso
   compare.Value("flops_95", handler.typical.percentile_95, expected.at("flops_95"));
 }
 
-// What a message is worth, in Cobblestones; absent: it is refused.
+// The worth of a message in Cobblestones; unset if the message is refused.
 using Worth = std::optional<double> (*)(const Handler& handler, const Event& event, double run_time,
                                         const World& world);
 
@@ -59,8 +59,8 @@ std::optional<double> WorthByHandler(const Handler& handler, const Event& event,
   return credit::TrickleCredit(facts, credit::Constants{});
 }
 
-// The same by the rule `runtime`. BOINC knows of no result: each message is the first of one that was sent as
-// long before as a message may tell.
+// The worth by the rule `runtime`. BOINC's messages name no result, so each message is the first of a result that
+// was sent the maximum run time earlier.
 std::optional<double> WorthByRule(const Handler& handler, const Event& event, double run_time,
                                   const World& world) {
   const credit::TrickleRule rule{.kind = credit::TrickleKind::kRunTime,
@@ -125,14 +125,14 @@ void Play(Worth worth) {
     } else if (event.kind == "end") {
       for (const char* kind : {"hosts", "users", "teams"}) {
         const auto& accounts = *kind == 'h' ? world.hosts : *kind == 'u' ? world.users : world.teams;
-        compare.True("as many accounts", accounts.size() == expected.at(kind).size());
+        compare.True("number of accounts", accounts.size() == expected.at(kind).size());
         for (const json& a : expected.at(kind)) {
           CompareAccount(compare, accounts.at(a.at("id").get<std::uint64_t>()),
                          json::array({a.at("total_credit"), a.at("expavg_credit"), a.at("expavg_time")}));
         }
       }
     } else {
-      ADD_FAILURE() << "an event that this scenario does not have: " << event.kind;
+      ADD_FAILURE() << "unexpected event in this scenario: " << event.kind;
     }
   }
   std::printf("%-26s values %9llu  different %llu  through exp %llu\n", "s13_trickle_credit",
@@ -146,7 +146,7 @@ void Play(Worth worth) {
 }
 
 TEST(GoldenTrickle, GivesTheNumbersOfBoincsHandler) { Play(WorthByHandler); }
-TEST(GoldenTrickle, GivesThemByTheRuleRunTimeToo) { Play(WorthByRule); }
+TEST(GoldenTrickle, RuleRunTimeGivesTheSameNumbers) { Play(WorthByRule); }
 
 }  // namespace
 }  // namespace cobblestone::golden

@@ -1,7 +1,8 @@
-// The whole pipeline against what BOINC's server computed: every golden scenario by replay in lockstep, with 1, 3 and 8
-// partitions. Every granted credit bit for bit before rounding, every total the exact sum of the rounded ones, every
-// host/version, version and app row bit for bit. What passes through exp() (recent averages) may differ in last bits,
-// because BOINC's numbers carry the rounding of one glibc: it is held to 1e-6, and how much differs is printed.
+// Compares the whole pipeline with the results of BOINC's server: every golden scenario by replay in lockstep,
+// with 1, 3 and 8 partitions. Every granted credit must be equal bit for bit before rounding. Every total must be
+// the exact sum of the rounded amounts. Every host/version, version and app row must be equal bit for bit. Values
+// that pass through exp() (recent averages) may differ in their last bits, because BOINC's numbers carry the
+// rounding of one glibc: the limit is 1e-6, and the test prints the differences.
 
 #include <gtest/gtest.h>
 
@@ -109,7 +110,7 @@ Counts Compare(const std::string& scenario, std::uint32_t partitions) {
     if (event.at("ev") == "add_app_version")
       app_of[event.at("app_version").at("id")] = event.at("app_version").at("appid");
 
-  // What was granted, by line and result; and the sums of the rounded amounts.
+  // The granted credit by line and result, and the sums of the rounded amounts.
   std::map<std::pair<std::uint64_t, std::uint64_t>, double> expected;
   std::map<std::string, std::map<std::uint64_t, credit::MicroTotal>> totals;
   for (const json& host : catalogue.at("hosts"))
@@ -141,10 +142,10 @@ Counts Compare(const std::string& scenario, std::uint32_t partitions) {
   for (const json& row : ReadPlain(options.grants_out)) {
     const std::pair<std::uint64_t, std::uint64_t> key{row.at("event"), row.at("result")};
     const std::string where = "line " + std::to_string(key.first) + " result " + std::to_string(key.second);
-    EXPECT_TRUE(seen.insert(key).second) << where << " twice";
+    EXPECT_TRUE(seen.insert(key).second) << where << " is granted twice";
     const auto it = expected.find(key);
     if (it == expected.end()) {
-      ADD_FAILURE() << scenario << " " << where << ": granted, and BOINC granted nothing";
+      ADD_FAILURE() << scenario << " " << where << ": granted, but BOINC granted nothing";
       continue;
     }
     counts.Exact(where + " credit", Number(row.at("credit")), it->second);
@@ -230,12 +231,12 @@ Counts Compare(const std::string& scenario, std::uint32_t partitions) {
 
 struct Scenario {
   const char* name;
-  std::uint64_t at_least;  // values that were compared when this was written
+  std::uint64_t at_least;  // values that must be compared at least
 };
 
 class GoldenPipeline : public ::testing::TestWithParam<Scenario> {};
 
-TEST_P(GoldenPipeline, GrantsWhatBoincGrantedWithAnyNumberOfPartitions) {
+TEST_P(GoldenPipeline, GrantsEqualBoincWithAnyNumberOfPartitions) {
   for (const std::uint32_t partitions : {1u, 3u, 8u}) {
     const Counts counts = Compare(GetParam().name, partitions);
     std::printf(
@@ -246,7 +247,7 @@ TEST_P(GoldenPipeline, GrantsWhatBoincGrantedWithAnyNumberOfPartitions) {
         static_cast<unsigned long long>(counts.averages_different), counts.worst);
     EXPECT_EQ(counts.different, 0u);
     for (const std::string& one : counts.first) ADD_FAILURE() << GetParam().name << " " << one;
-    EXPECT_GE(counts.compared, GetParam().at_least) << "the harness compared too little";
+    EXPECT_GE(counts.compared, GetParam().at_least) << "the harness compared too few values";
   }
 }
 

@@ -1,5 +1,4 @@
-// Every golden grant, priced anew by the version of the policy that it was priced by, from what the ledger has of it: the same to
-// the micro-credit.
+// Every golden grant, repriced from the ledger by its own policy version, keeps its amount to the micro-credit.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -33,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(Scenarios, RepriceGolden,
                                            "s10_mixed_large", "s12b_credit_from_runtime"),
                          [](const auto& scenario) { return std::string(scenario.param); });
 
-TEST_P(RepriceGolden, ByItsOwnVersionEachGrantIsWhatItWas) {
+TEST_P(RepriceGolden, RepricingByItsOwnVersionChangesNoGrant) {
   const cobblestone::testing::TempDir dir;
   settings::RunSettings settings;
   settings.data_directory = dir / "data";
@@ -44,9 +43,9 @@ TEST_P(RepriceGolden, ByItsOwnVersionEachGrantIsWhatItWas) {
   ASSERT_TRUE(engine.ok()) << engine.status().message();
   (*engine)->Start();
   IngestSummary summary;
-  const Status taken = Ingest(
+  const Status ingested = Ingest(
       *ClientOf(**engine), {.file = kData + GetParam() + ".in.jsonl.gz", .source = "golden"}, {}, &summary);
-  ASSERT_TRUE(taken.ok()) << taken.message();
+  ASSERT_TRUE(ingested.ok()) << ingested.message();
   (*engine)->WaitIdle();
   std::set<std::int64_t> versions;
   std::set<std::uint32_t> policies;
