@@ -1,4 +1,5 @@
-// A project's rows as events: what is told of them and what never is, and the control totals. On the rows of the golden export.
+// A project's rows become events: which fields an event contains, which private fields it never contains, and the
+// control totals. The input is the rows of the golden export.
 #include "services/adoption/adoption.h"
 
 #include <gmock/gmock.h>
@@ -34,8 +35,8 @@ class Adoption : public ::testing::Test {
     EXPECT_TRUE(file.ok()) << file.status().message();
     return file.ok() ? std::move(*file) : nullptr;
   }
-  // Of a file with these rows of users alone.
-  Status LookAtUsers(const std::string& rows) {
+  // Surveys a file that contains only these rows of users.
+  Status SurveyUsers(const std::string& rows) {
     auto file = OpenFile(Write("some.json", "{\"users\":[" + rows + "]}"));
     return LookAt(*file, {}, {}).status();
   }
@@ -60,7 +61,7 @@ std::string User(const std::string& id) {
   return row.replace(row.find('%'), 1, id);
 }
 
-TEST_F(Adoption, EveryEventIsGoodAndComesBackFromItsBytes) {
+TEST_F(Adoption, EveryEventIsValidAndRoundTrips) {
   auto file = OpenFile(kEntities);
   std::set<std::string> seen;
   std::size_t events = 0;
@@ -78,25 +79,25 @@ TEST_F(Adoption, EveryEventIsGoodAndComesBackFromItsBytes) {
         ++events;
         return Status::Ok();
       }).ok());
-  EXPECT_EQ(seen.size(), events) << "an id of its own for each event about a subject";
+  EXPECT_EQ(seen.size(), events) << "each event about a subject must have a unique id";
   // 60 users, 12 teams, 90 hosts: member and opening; holders of badges and credit, consents, tombstones; the project.
   EXPECT_GT(events, 2u * (60 + 12 + 90) + 23 + 1);
 }
 
-TEST_F(Adoption, NothingPrivateGetsIntoAnEvent) {
+TEST_F(Adoption, EventsContainNoPrivateData) {
   auto file = OpenFile(kEntities);
   std::string all;
   ASSERT_TRUE(ForEachEvent(*file, {}, [&](const wire::Event& event, const auto&) {
                 all += wire::EncodeEvent(event);
                 return Status::Ok();
               }).ok());
-  std::size_t looked = 0;
+  std::size_t checked = 0;
   const auto absent = [&](const std::string& secret) {
-    // Short ones, `deleted` and one letter over and over are in public texts, too.
+    // Short values, `deleted` and repetitions of one letter occur in public texts too.
     if (secret.size() < 12 || secret.find("elete") != std::string::npos ||
         secret.find_first_not_of(secret.front()) == std::string::npos)
       return;
-    ++looked;
+    ++checked;
     EXPECT_EQ(all.find(secret), std::string::npos) << secret;
   };
   ASSERT_TRUE(file->Users([&](const exports::User& user) {
@@ -111,7 +112,7 @@ TEST_F(Adoption, NothingPrivateGetsIntoAnEvent) {
                     return Status::Ok();
                   })
                   .ok());
-  EXPECT_GT(looked, 200u);
+  EXPECT_GT(checked, 200u);
 }
 
 TEST_F(Adoption, TheSameFileMakesTheSameStream) {
@@ -132,7 +133,7 @@ TEST_F(Adoption, TheSameFileMakesTheSameStream) {
   EXPECT_EQ(first, second);
 }
 
-TEST_F(Adoption, WhatCanBeNoBalanceOpensWithNothingAndKeepsItsFigures) {
+TEST_F(Adoption, AnInvalidBalanceOpensWithZeroAndKeepsItsFigures) {
   auto file = OpenFile(kEntities);
   std::map<double, std::int64_t> opened;
   ASSERT_TRUE(ForEachEvent(*file, {}, [&](const wire::Event& event, const auto&) {
@@ -156,7 +157,7 @@ TEST_F(Adoption, WhatCanBeNoBalanceOpensWithNothingAndKeepsItsFigures) {
   EXPECT_EQ(survey->founders_missing, 2u);
 }
 
-TEST_F(Adoption, TotalsAreThoseOfAllAccountsInAnyOrderAndADifferenceIsFound) {
+TEST_F(Adoption, TotalsDoNotDependOnOrderAndDifferencesAreFound) {
   Totals read;
   Totals then;
   read.users.Add(1, {.total_credit = 1.5, .expavg_credit = -0.25});
@@ -175,14 +176,14 @@ TEST_F(Adoption, TotalsAreThoseOfAllAccountsInAnyOrderAndADifferenceIsFound) {
   EXPECT_TRUE(DifferenceOf(json, TotalsJson(swapped))["users"].contains("figures"));
 }
 
-TEST_F(Adoption, BadRowsAreToldByTheirPlace) {
-  EXPECT_TRUE(LookAtUsers(User("1") + "," + User("2")).ok());
-  EXPECT_THAT(LookAtUsers(User("1") + ",\n" + User("0")).message(),
+TEST_F(Adoption, AnInvalidRowIsReportedWithItsPlace) {
+  EXPECT_TRUE(SurveyUsers(User("1") + "," + User("2")).ok());
+  EXPECT_THAT(SurveyUsers(User("1") + ",\n" + User("0")).message(),
               AllOf(HasSubstr("line 2"), HasSubstr("is not a valid number")));
-  EXPECT_FALSE(LookAtUsers(User("-4")).ok());
+  EXPECT_FALSE(SurveyUsers(User("-4")).ok());
 }
 
-TEST_F(Adoption, StatisticsRowsAreThoseThatReplayWrites) {
+TEST_F(Adoption, ReadsTheStatisticsRowsThatReplayWrites) {
   const Status read = Statistics(
       R"({"kind":"host_version","project":1,"host":6,"app_version":-2,"app":1,"pfc":{"n":3,"avg":0.5},)"
       R"("et":{"n":4,"avg":1e-10,"var":0,"q":1e-30},"turnaround":{"n":5,"avg":100,"var":-1e-9,"q":7},)"
@@ -210,7 +211,7 @@ TEST_F(Adoption, StatisticsRowsAreThoseThatReplayWrites) {
   EXPECT_EQ(std::get<wire::OpeningApp>(rows_[3]).min_avg_pfc, 1.25);
 }
 
-TEST_F(Adoption, BadStatisticsRowsAreToldByTheirLine) {
+TEST_F(Adoption, AnInvalidStatisticsRowIsReportedWithItsLine) {
   const std::pair<const char*, const char*> cases[] = {
       {"{", "line 2: the line is not a JSON object"},
       {R"({"app":1})", "line 2: 'kind'"},
@@ -220,9 +221,9 @@ TEST_F(Adoption, BadStatisticsRowsAreToldByTheirLine) {
       {R"({"kind":"host_version","host":6,"app_version":1,"pfc":{"n":3}})", "line 2: 'pfc.avg' is missing"},
       {R"({"kind":"host_version","host":-6,"app_version":1})", "line 2: 'host' must be a whole number"},
   };
-  for (const auto& [line, says] : cases)
+  for (const auto& [line, expected] : cases)
     EXPECT_THAT(Statistics(std::string(R"({"kind":"app","app":1})") + "\n" + line + "\n").message(),
-                HasSubstr(says))
+                HasSubstr(expected))
         << line;
   EXPECT_EQ(ReadStatistics(dir_ / "none", ProjectId(1), {}).code(), StatusCode::kNotFound);
 }

@@ -1,4 +1,5 @@
-// What the audit says of results and accounts that do not agree with the ledger, however little fits into memory.
+// The problems that the audit reports for results and accounts that disagree with the ledger, with any memory
+// limit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +42,7 @@ wire::Posting PostingOf(std::uint64_t result, std::int64_t micro, std::uint32_t 
   return posting;
 }
 
-// By the number of entries in memory.
+// The parameter is the number of entries that fit into memory.
 class Results : public ::testing::TestWithParam<std::size_t> {
  protected:
   void Take(const wire::Grant& grant, bool behind = false) { balance_.Take(grant, 0, next_++, behind); }
@@ -57,7 +58,7 @@ class Results : public ::testing::TestWithParam<std::size_t> {
   ResultBalance balance_{{.directory = dir_.path(), .entries = GetParam()}};
 };
 
-TEST_P(Results, OfManyThatAreRightNothingIsSaid) {
+TEST_P(Results, ManyCorrectResultsHaveNoProblems) {
   for (std::uint64_t result = 1; result <= 500; ++result) {
     // The same number in another project is another result.
     for (const std::uint32_t project : {1u, 2u}) {
@@ -68,14 +69,14 @@ TEST_P(Results, OfManyThatAreRightNothingIsSaid) {
   EXPECT_THAT(Problems(), IsEmpty());
 }
 
-TEST_P(Results, ASecondFinalGrantIsNamedWithItsPlaces) {
+TEST_P(Results, ASecondFinalGrantIsReportedWithBothPlaces) {
   for (std::uint64_t result = 1; result <= 100; ++result) Take(GrantOf(result, 7));
   Take(GrantOf(42, 7));
   EXPECT_THAT(Problems(), ElementsAre("result 42 of project 1: has 2 final grants: partition 0, offset 41; "
                                       "partition 0, offset 100"));
 }
 
-TEST_P(Results, APostingWithoutItsGrant) {
+TEST_P(Results, APostingWithoutItsGrantIsReported) {
   Take(GrantOf(1, 7));
   Take(PostingOf(1, 8));
   Take(PostingOf(2, 7));
@@ -86,7 +87,7 @@ TEST_P(Results, APostingWithoutItsGrant) {
                   HasSubstr("offset 2 (result 2 of project 1): the result of the posting has no grant")));
 }
 
-TEST_P(Results, AGrantThatIsPostedTwice) {
+TEST_P(Results, ASecondPostingOfAGrantIsReported) {
   Take(GrantOf(1, 7));
   Take(GrantOf(1, 7, wire::GrantKind::kRepricing));
   for (int n = 0; n < 3; ++n) Take(PostingOf(1, 7));
@@ -94,8 +95,8 @@ TEST_P(Results, AGrantThatIsPostedTwice) {
               ElementsAre(HasSubstr("offset 4 (result 1 of project 1): the grant has another posting")));
 }
 
-// The state of the posting's partition is newer than that of the grant's.
-TEST_P(Results, APostingOfAGrantBehindTheSnapshot) {
+// The state of the posting's partition is newer than the state of the grant's partition.
+TEST_P(Results, APostingOfAGrantBehindTheSnapshotIsNoProblem) {
   Take(GrantOf(1, 7), true);
   Take(PostingOf(1, 7));
   EXPECT_THAT(Problems(), IsEmpty());
@@ -119,7 +120,7 @@ TEST_P(Results, TricklePaymentsAreFinalAsAWholeOrNotAtAll) {
   }
   Take(final(1, 7));
   Take(final(2, 6));
-  // 3 still runs.
+  // The job of result 3 is still running.
   Take(reversed(4, 2));
   Take(final(4, 5));
   Take(GrantOf(5, 1, wire::GrantKind::kPartial), true);
@@ -151,7 +152,7 @@ class Accounts : public ::testing::TestWithParam<std::size_t> {
   std::uint64_t accounts_ = 0;
 };
 
-TEST_P(Accounts, OneMicroCreditIsFound) {
+TEST_P(Accounts, ADifferenceOfOneMicroCreditIsFound) {
   for (std::uint64_t host = 1; host <= 200; ++host)
     balance_.AddState(Host(host), {.micro = host == 77 ? 301 : 300, .grants = 3});
   for (int n = 0; n < 3; ++n)
@@ -162,7 +163,7 @@ TEST_P(Accounts, OneMicroCreditIsFound) {
   EXPECT_EQ(accounts_, 200u);
 }
 
-TEST_P(Accounts, CountsAndMissingRows) {
+TEST_P(Accounts, WrongCountsAndMissingRowsAreFound) {
   balance_.AddState(Host(1), {.micro = 5, .grants = 2});
   balance_.AddRecord(Host(1), {.micro = 5, .grants = 1});
   balance_.AddRecord(Host(2), {.micro = 5, .grants = 1});
@@ -172,7 +173,7 @@ TEST_P(Accounts, CountsAndMissingRows) {
   EXPECT_EQ(accounts_, 1u);
 }
 
-TEST_P(Accounts, EachPartitionAndKindIsAnAccountOfItsOwn) {
+TEST_P(Accounts, EachPartitionAndKindIsASeparateAccount) {
   balance_.AddState(Host(1, 0), {.micro = 5});
   balance_.AddRecord(Host(1, 1), {.micro = 5});
   AccountBalance::Account user = Host(1, 0);
@@ -183,7 +184,7 @@ TEST_P(Accounts, EachPartitionAndKindIsAnAccountOfItsOwn) {
                                       "user 1 of project 1: has grants in the ledger but no total"));
 }
 
-TEST_P(Accounts, WhatWaitsCountsAsPartOfTheTotal) {
+TEST_P(Accounts, HeldCreditCountsAsPartOfTheTotal) {
   balance_.AddState(Host(1), {.micro = 5, .grants = 1});
   balance_.AddRecord(Host(1), {.micro = 12, .grants = 2});
   balance_.AddHeld(Host(1), {.micro = 7, .grants = 1});

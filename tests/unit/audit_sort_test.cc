@@ -1,4 +1,4 @@
-// The audit's sort: the same entries in the same order, whatever of them fits into memory.
+// The audit's external sort returns the same entries in the same order with any memory limit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ struct Sum {
   friend void Absorb(Sum& to, const Sum& from) { to.sum += from.sum; }
 };
 
-TEST(SpillSort, SortsWhateverFitsIntoMemory) {
+TEST(SpillSort, SortsWithAnyMemoryLimit) {
   const testing::TempDir dir;
   std::mt19937_64 random(1);
   std::vector<std::uint64_t> numbers(1500);
@@ -55,7 +55,7 @@ TEST(SpillSort, SortsWhateverFitsIntoMemory) {
   }
 }
 
-TEST(SpillSort, EqualEntriesAreTakenUp) {
+TEST(SpillSort, EqualEntriesAreMerged) {
   const testing::TempDir dir;
   for (const std::size_t entries : {20u, 250u, 100000u}) {
     std::mt19937_64 random(2);
@@ -76,7 +76,7 @@ TEST(SpillSort, EqualEntriesAreTakenUp) {
   }
 }
 
-// 300 keys fit into 1,000 entries, however often they come.
+// 300 keys fit into 1,000 entries, however often each key is added.
 TEST(SpillSort, RepeatedKeysNeedNoFile) {
   const testing::TempDir dir;
   SpillSort<Sum> sort({.directory = dir.path(), .entries = 1000});

@@ -1,4 +1,5 @@
-// The set of backups of a directory: names, numbers, what is left over; and the two files that prove each other.
+// The backups of a directory: names, numbers and leftovers of interrupted backups. The manifest and the file of
+// checksums verify each other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,13 +23,13 @@ using testing::TempDir;
 
 constexpr double kNoon = 1795694400;  // 2026-11-26 12:00:00 UTC
 
-Result<BackupSet> OpenSet(const std::string& directory, std::string* told = nullptr) {
-  return BackupSet::Open(directory, [told](const std::string& what) {
-    if (told != nullptr) *told += what + "\n";
+Result<BackupSet> OpenSet(const std::string& directory, std::string* reported = nullptr) {
+  return BackupSet::Open(directory, [reported](const std::string& what) {
+    if (reported != nullptr) *reported += what + "\n";
   });
 }
 
-// One backup without files.
+// Makes a backup without files and returns its name.
 std::string Make(BackupSet& set, double now) {
   EXPECT_TRUE(set.Begin(now).ok());
   const auto made = set.Complete();
@@ -36,7 +37,7 @@ std::string Make(BackupSet& set, double now) {
   return made.ok() ? fs::path(*made).filename().string() : std::string();
 }
 
-TEST(BackupSet, NumbersGoOnEvenIfTheClockGoesBackAndTheOldestGoFirst) {
+TEST(BackupSet, NumbersIncreaseDespiteTheClockAndTheOldestAreDeleted) {
   const TempDir dir;
   {
     auto set = OpenSet(dir / "set");
@@ -60,26 +61,26 @@ TEST(BackupSet, NumbersGoOnEvenIfTheClockGoesBackAndTheOldestGoFirst) {
   EXPECT_EQ(left->back(), "20261126T120000Z-10");
 }
 
-TEST(BackupSet, RemovesWhatTheDeadLeftAndNothingElse) {
+TEST(BackupSet, RemovesOnlyLeftoversOfInterruptedBackups) {
   const TempDir dir;
   for (const char* name : {"20261126T120000Z-1", "20261126T120000Z-2.partial", "20261126T120000Z-3.removed",
                            "mine", "mine.partial", "20261126T120000Z-4.old", "20261126T120000Z-"})
     fs::create_directories(dir / "set/" + name);
-  std::string told;
-  auto set = OpenSet(dir / "set", &told);
+  std::string reported;
+  auto set = OpenSet(dir / "set", &reported);
   ASSERT_TRUE(set.ok()) << set.status().message();
-  EXPECT_THAT(told, HasSubstr("20261126T120000Z-2.partial was left by a backup that was interrupted"));
-  EXPECT_THAT(told, HasSubstr("20261126T120000Z-3.removed is an old backup"));
+  EXPECT_THAT(reported, HasSubstr("20261126T120000Z-2.partial was left by a backup that was interrupted"));
+  EXPECT_THAT(reported, HasSubstr("20261126T120000Z-3.removed is an old backup"));
   EXPECT_FALSE(fs::exists(dir / "set/20261126T120000Z-2.partial"));
   EXPECT_FALSE(fs::exists(dir / "set/20261126T120000Z-3.removed"));
   for (const char* name : {"mine", "mine.partial", "20261126T120000Z-4.old", "20261126T120000Z-"})
     EXPECT_TRUE(fs::exists(dir / "set/" + name)) << name;
-  EXPECT_EQ(Make(*set, kNoon), "20261126T120000Z-4");  // numbers of the dead are not used again
+  EXPECT_EQ(Make(*set, kNoon), "20261126T120000Z-4");  // numbers of interrupted backups are not reused
   EXPECT_EQ(OpenSet(dir / "set").status().code(), StatusCode::kFenced);
   EXPECT_TRUE(CompleteBackups(dir / "nowhere")->empty());
 }
 
-TEST(BackupSet, AnAbandonedOneIsGone) {
+TEST(BackupSet, AnAbandonedBackupIsDeleted) {
   const TempDir dir;
   auto set = OpenSet(dir / "set");
   ASSERT_TRUE(set.ok());
@@ -91,7 +92,7 @@ TEST(BackupSet, AnAbandonedOneIsGone) {
   EXPECT_EQ(Make(*set, kNoon), "20261126T120000Z-2");
 }
 
-TEST(BackupManifest, ComesBackAsItWasAndNoBitOfEitherFileMayChange) {
+TEST(BackupManifest, RoundTripsAndAnyChangedBitIsFound) {
   const TempDir dir;
   BackupManifest manifest{.made_at = "2026-11-26T12:00:00Z",
                           .backend = "embedded",
@@ -137,8 +138,8 @@ TEST(BackupManifest, ComesBackAsItWasAndNoBitOfEitherFileMayChange) {
   }
 }
 
-// Whoever can write a manifest with good checksums must not make a restore write elsewhere.
-TEST(BackupManifest, NamesNoFileOutsideOfTheBackup) {
+// A forged manifest with valid checksums must not make a restore write outside its target directory.
+TEST(BackupManifest, MayNotNameAFileOutsideTheBackup) {
   for (const char* path : {"../data/log", "data/../../log", "/etc/passwd", "", "data/.."}) {
     const TempDir dir;
     BackupManifest manifest;

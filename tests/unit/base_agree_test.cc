@@ -8,7 +8,7 @@
 namespace cobblestone {
 namespace {
 
-TEST(FiguresAgree, WithinAMillionthOfTheLargerOneOfEitherSignAndSize) {
+TEST(FiguresAgree, WithinAMillionthOfTheLargerFigure) {
   for (const double figure : {2074913952.8992097, 1e-300, 1e300, -3e9, std::numeric_limits<double>::max()}) {
     EXPECT_TRUE(FiguresAgree(figure, figure));
     EXPECT_TRUE(FiguresAgree(figure, figure * (1 - 0.99e-6))) << figure;
@@ -21,7 +21,7 @@ TEST(FiguresAgree, WithinAMillionthOfTheLargerOneOfEitherSignAndSize) {
   EXPECT_TRUE(FiguresAgree(0, -0.0));
 }
 
-TEST(FiguresAgree, AsADatabasePrintsThemOrKeepsThemInAFloat) {
+TEST(FiguresAgree, AsPrintedByADatabaseOrStoredInAFloat) {
   EXPECT_TRUE(FiguresAgree(2074913952.8992097, 2074913952.89921));
   EXPECT_TRUE(FiguresAgree(7779469895.497862, static_cast<float>(7779469895.497862)));
 }

@@ -17,7 +17,7 @@ struct Value {
   std::uint64_t exp;  // bits of e^x
 };
 
-// Fixed points, tiny ones, the range of recent averages (-1 to 0), -50 to 50, the whole range, subnormal
+// Fixed points, tiny arguments, the range of recent averages (-1 to 0), -50 to 50, the whole range, subnormal
 // results.
 constexpr Value kTrueValues[] = {
     {0x3fe0000000000000, 0x3ffa61298e1e069c}, {0xbfe0000000000000, 0x3fe368b2fc6f960a},
@@ -224,15 +224,15 @@ TEST(Exp, HasItsLimits) {
   EXPECT_EQ(Exp(1e-300), 1);
   EXPECT_EQ(Exp(1e300), kInf);
   EXPECT_EQ(Exp(-1e300), 0);
-  // The last argument with a finite value and the last with one above zero, with their neighbours.
+  // The last argument with a finite result and the last with a result above zero, each with its neighbour.
   EXPECT_LT(Exp(0x1.62e42fefa39efp+9), kInf);
   EXPECT_EQ(Exp(0x1.62e42fefa39f0p+9), kInf);
   EXPECT_EQ(Exp(-0x1.74910d52d3051p+9), std::numeric_limits<double>::denorm_min());
   EXPECT_EQ(Exp(-0x1.74910d52d3052p+9), 0);
 }
 
-// Neighbours of table steps are where an implementation by tables would step back.
-TEST(Exp, NeverStepsBack) {
+// An implementation with tables could decrease at a step of its table, so the neighbours of such steps are tested.
+TEST(Exp, NeverDecreases) {
   constexpr double kLn2 = 0.693147180559945309417;
   for (int step = -4096 * 20; step <= 4096 * 20; step += 7) {
     double x = (step + 0.5) * (kLn2 / 4096);
@@ -245,8 +245,8 @@ TEST(Exp, NeverStepsBack) {
   }
 }
 
-// A half-life in two halves is a half-life: what the recent average makes of it.
-TEST(Exp, HalvesWhatAHalfLifeHalves) {
+// Two decays of half a half-life equal one decay of a half-life. The recent average relies on this.
+TEST(Exp, AHalfLifeIsExactlyOneHalf) {
   constexpr double kLn2 = 0.693147180559945309417;
   EXPECT_EQ(Exp(-kLn2), 0.5);
   EXPECT_DOUBLE_EQ(Exp(-kLn2 / 2) * Exp(-kLn2 / 2), 0.5);

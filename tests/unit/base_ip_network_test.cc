@@ -5,11 +5,11 @@
 namespace cobblestone {
 namespace {
 
-TEST(IpNetwork, HoldsTheAddressesThatShareItsFirstBits) {
+TEST(IpNetwork, ContainsTheAddressesThatShareItsFirstBits) {
   struct Case {
     const char* network;
     const char* address;
-    bool holds;
+    bool contains;
   };
   for (const Case& c :
        {Case{"127.0.0.1", "127.0.0.1", true}, Case{"127.0.0.1", "127.0.0.2", false},
@@ -22,12 +22,12 @@ TEST(IpNetwork, HoldsTheAddressesThatShareItsFirstBits) {
     const auto network = IpNetwork::Parse(c.network);
     const auto address = ParseIpAddress(c.address);
     ASSERT_TRUE(network.ok() && address) << c.network << " " << c.address;
-    EXPECT_EQ(network->Contains(*address), c.holds) << c.network << " " << c.address;
+    EXPECT_EQ(network->Contains(*address), c.contains) << c.network << " " << c.address;
     EXPECT_EQ(network->text(), c.network);
   }
 }
 
-TEST(IpNetwork, WhatIsNoneIsRefused) {
+TEST(IpNetwork, InvalidTextIsRefused) {
   for (const char* text : {"", "localhost", "1.2.3", "1.2.3.4.5", "::g", "/8", "10.0.0.0/", "10.0.0.0/33",
                            "10.0.0.0/-1", "10.0.0.0/8 ", "::/129"})
     EXPECT_FALSE(IpNetwork::Parse(text).ok()) << text;

@@ -15,16 +15,16 @@ mode_t ModeOf(const std::string& path) {
   return ::stat(path.c_str(), &about) == 0 ? about.st_mode & 07777U : 0;
 }
 
-TEST(PrivateDirectory, IsItsOwnersAlone) {
+TEST(PrivateDirectory, IsAccessibleToItsOwnerOnly) {
   const testing::TempDir dir;
   std::string reported;
   const auto report = [&](const std::string& what) { reported += what; };
   ASSERT_TRUE(MakePrivateDirectory(dir / "a/b", report).ok());
   EXPECT_EQ(ModeOf(dir / "a/b"), 0700U);
-  EXPECT_EQ(reported, "") << "it was made so";
+  EXPECT_EQ(reported, "") << "a new directory already has the right mode";
 }
 
-TEST(PrivateDirectory, OneThatIsThereLosesTheRightsOfOthersAndKeepsItsGroups) {
+TEST(PrivateDirectory, AnExistingOneLosesWorldAccessAndKeepsGroupAccess) {
   const testing::TempDir dir;
   std::string reported;
   const auto report = [&](const std::string& what) { reported += what; };
@@ -35,10 +35,10 @@ TEST(PrivateDirectory, OneThatIsThereLosesTheRightsOfOthersAndKeepsItsGroups) {
   EXPECT_NE(reported.find(dir / "data"), std::string::npos);
   reported.clear();
   ASSERT_TRUE(MakePrivateDirectory(dir / "data", report).ok());
-  EXPECT_EQ(reported, "") << "said once";
+  EXPECT_EQ(reported, "") << "reported only once";
 }
 
-TEST(PrivateDirectory, WhereAFileIsInTheWayItSaysSo) {
+TEST(PrivateDirectory, AFileInThePathIsAnError) {
   const testing::TempDir dir;
   EXPECT_EQ(MakePrivateDirectory("/dev/null/data", {}).code(), StatusCode::kInvalidArgument);
 }

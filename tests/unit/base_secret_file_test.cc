@@ -26,7 +26,7 @@ void Write(const std::string& path, const std::string& text, mode_t mode) {
   ASSERT_EQ(::chmod(path.c_str(), mode), 0);
 }
 
-// Why the file is not read; "" where it is.
+// The reason why the file is not read; "" if the file is read.
 std::string Problem(const std::string& path) {
   const auto text = ReadSecretFile("the.option", path, kLargest);
   if (text.ok()) return "";
@@ -35,7 +35,7 @@ std::string Problem(const std::string& path) {
   return text.status().message();
 }
 
-TEST(SecretFile, IsReadWholeWhereNobodyElseCanReadOrChangeIt) {
+TEST(SecretFile, IsReadIfNobodyElseCanReadOrChangeIt) {
   const testing::TempDir dir;
   Write(dir / "f", kSecret, 0600);
   EXPECT_EQ(*ReadSecretFile("the.option", dir / "f", kLargest), kSecret);
@@ -56,7 +56,7 @@ TEST(SecretFile, IsReadWholeWhereNobodyElseCanReadOrChangeIt) {
   }
 }
 
-TEST(SecretFile, OnlyARegularFileIsReadAndAFifoIsNotWaitedFor) {
+TEST(SecretFile, OnlyARegularFileIsReadAndAFifoDoesNotBlock) {
   const testing::TempDir dir;
   ASSERT_EQ(::mkfifo((dir / "fifo").c_str(), 0600), 0);
   EXPECT_THAT(Problem(dir / "fifo"), HasSubstr("not a regular file"));
@@ -69,8 +69,8 @@ TEST(SecretFile, OnlyARegularFileIsReadAndAFifoIsNotWaitedFor) {
   EXPECT_EQ(Problem(dir / "full"), "");
 }
 
-// As Kubernetes and systemd mount secrets: a link to a link to a file. What counts is the file that is opened.
-TEST(SecretFile, AcrossLinksTheTargetIsJudged) {
+// Kubernetes mounts a secret as a link to a link to a file. The owner and mode of the opened file count.
+TEST(SecretFile, TheTargetOfALinkIsChecked) {
   const testing::TempDir dir;
   ASSERT_EQ(::mkdir((dir / "..v1").c_str(), 0755), 0);
   Write(dir / "..v1/tokens", kSecret, 0400);
@@ -81,7 +81,7 @@ TEST(SecretFile, AcrossLinksTheTargetIsJudged) {
   EXPECT_THAT(Problem(dir / "tokens"), HasSubstr("other users can read"));
 }
 
-TEST(SecretFile, AnotherUsersFileIsNotReadUnlessItIsRoots) {
+TEST(SecretFile, AnotherUsersFileIsReadOnlyIfTheUserIsRoot) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
   const testing::TempDir dir;
   Write(dir / "f", kSecret, 0600);
@@ -92,13 +92,13 @@ TEST(SecretFile, AnotherUsersFileIsNotReadUnlessItIsRoots) {
   EXPECT_EQ(Problem(dir / "f"), "");
 }
 
-TEST(SecretFile, WipeLeavesNothingOfTheText) {
-  std::string text = std::string(kSecret) + kSecret;  // too long to lie in the object
+TEST(SecretFile, WipeOverwritesTheWholeText) {
+  std::string text = std::string(kSecret) + kSecret;  // too long for the small-string buffer
   const char* bytes = text.data();
   const std::size_t size = text.size();
   Wipe(&text);
   EXPECT_TRUE(text.empty());
-  EXPECT_EQ(std::string(bytes, size), std::string(size, '\0')) << "the capacity is still the string's";
+  EXPECT_EQ(std::string(bytes, size), std::string(size, '\0')) << "the string still owns its capacity";
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The golden input format becomes events: each line of a made-up history, and the shipped histories counted.
+// Lines of the golden input format become events: each kind of line of a made-up history, and the counts of the
+// shipped histories.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -37,7 +38,7 @@ std::string Result(int id, int host, int state, const std::string& more = "") {
          std::to_string(state) + R"(,"outcome":1,"runtime_outlier":0)" + more + "}";
 }
 
-std::string Look(int workunit, const std::string& results) {
+std::string PassLine(int workunit, const std::string& results) {
   return R"({"i":1,"ev":"wu","now":1750005239.671617,"wu":{"id":)" + std::to_string(workunit) +
          R"(,"appid":1,"rsc_fpops_est":30000000000000,"rsc_fpops_bound":0,"target_nresults":1,)"
          R"("min_quorum":1},)"
@@ -51,7 +52,7 @@ struct Read {
   bool barrier;
 };
 
-// Reads lines after the catalogue; the events of the last one.
+// Lines() reads the lines after the catalogue and returns the events of the last line.
 class GoldenFormatTest : public testing::Test {
  protected:
   std::vector<Read> Lines(const std::vector<std::string>& lines, std::string_view catalogue = kCatalogue) {
@@ -85,14 +86,14 @@ template <class T>
 const T& As(const Read& read) {
   const T* body = std::get_if<T>(&read.event.body);
   if (body == nullptr) {
-    ADD_FAILURE() << "another kind: " << wire::EventKindName(read.event.kind());
+    ADD_FAILURE() << "the event is of another kind: " << wire::EventKindName(read.event.kind());
     static const T nothing{};
     return nothing;
   }
   return *body;
 }
 
-TEST_F(GoldenFormatTest, IsKnownByItsFirstLine) {
+TEST_F(GoldenFormatTest, IsRecognisedByItsFirstLine) {
   EXPECT_TRUE(IsGoldenFormat(kCatalogue));
   EXPECT_TRUE(IsGoldenFormat(R"({"ev":"tick","now":1})"));
   EXPECT_FALSE(IsGoldenFormat(R"({"id":"1","project":1,"tick":{"time":1}})"));
@@ -117,7 +118,7 @@ TEST_F(GoldenFormatTest, TheCatalogueBecomesBroadcastsMembersAndOpenings) {
   EXPECT_EQ(ids.size(), events.size());
   EXPECT_TRUE(events[0].barrier && events[1].barrier && events[2].barrier);
   EXPECT_FALSE(events[6].barrier);
-  EXPECT_TRUE(events.back().barrier) << "results must not be read before the rows are there";
+  EXPECT_TRUE(events.back().barrier) << "results must not be read before the rows exist";
 
   EXPECT_EQ(As<wire::SettingsChange>(events[0]).max_granted_credit, 73e6);
   EXPECT_EQ(As<wire::SettingsChange>(events[0]).daily_result_quota, 8);
@@ -130,7 +131,8 @@ TEST_F(GoldenFormatTest, TheCatalogueBecomesBroadcastsMembersAndOpenings) {
   EXPECT_EQ(As<wire::UserMember>(events[4]).team.value, 1u);
   EXPECT_EQ(As<wire::HostMember>(events[6]).whetstone, 2716460980.7909999);
   EXPECT_FALSE(As<wire::HostMember>(events[6]).deleted);
-  EXPECT_EQ(As<wire::UserMember>(events[7]).user.value, 9u);  // of host 8, and not in the list of users
+  EXPECT_EQ(As<wire::UserMember>(events[7]).user.value,
+            9u);  // the owner of host 8, who is not in the list of users
   EXPECT_TRUE(As<wire::UserMember>(events[7]).deleted);
   EXPECT_EQ(As<wire::HostMember>(events[8]).whetstone, -2.5e9);
   const auto& anonymous = As<wire::OpeningHostVersion>(events[9]);
@@ -149,26 +151,27 @@ TEST_F(GoldenFormatTest, TheCatalogueBecomesBroadcastsMembersAndOpenings) {
   EXPECT_EQ(opening.rac_time, 1749068197.348);
 }
 
-TEST_F(GoldenFormatTest, CreditFromRunTimeIsAPolicyOfItsOwn) {
+TEST_F(GoldenFormatTest, CreditFromRunTimeSelectsPolicyRuntime) {
   std::string catalogue(kCatalogue);
   catalogue.replace(catalogue.find(R"("max_granted_credit":73000000)"), 29,
                     R"("max_granted_credit":500,"credit_from_runtime":1)");
   const auto events = Lines({}, catalogue);
   EXPECT_EQ(As<wire::AppChange>(events[1]).policy, "runtime");
-  // Invalid results count there, and so are waited for: but only where the look decides something.
+  // Policy `runtime` counts invalid results, so a validation waits for their claims too. A pass without a decision
+  // waits for none.
   const auto decided =
-      One(Look(1, Result(1, 7, 2) + "," + Result(2, 8, 1) + "," + Result(3, 7, 2, R"(,"init_error":1)")));
+      One(PassLine(1, Result(1, 7, 2) + "," + Result(2, 8, 1) + "," + Result(3, 7, 2, R"(,"init_error":1)")));
   ASSERT_EQ(decided.size(), 6u);
   EXPECT_EQ(As<credit::ValidationFacts>(decided[1]).claims, 3u);
-  const auto undecided = One(Look(2, Result(4, 7, 2)));
+  const auto undecided = One(PassLine(2, Result(4, 7, 2)));
   ASSERT_EQ(undecided.size(), 2u);
   EXPECT_EQ(As<credit::ValidationFacts>(undecided[1]).claims, 0u);
 }
 
-TEST_F(GoldenFormatTest, ALookBecomesACompletionAndAValidationOfEachResult) {
+TEST_F(GoldenFormatTest, APassBecomesACompletionAndAValidationPerResult) {
   const auto events =
-      Lines({Look(4, Result(12, 8, 1) + "," + Result(11, 7, 1) + "," + Result(13, 7, 2) + "," +
-                         Result(14, 7, 0) + "," + Result(15, 7, 1, R"(,"init_error":1)"))});
+      Lines({PassLine(4, Result(12, 8, 1) + "," + Result(11, 7, 1) + "," + Result(13, 7, 2) + "," +
+                             Result(14, 7, 0) + "," + Result(15, 7, 1, R"(,"init_error":1)"))});
   ASSERT_EQ(events.size(), 10u);
   const std::uint64_t order[] = {11, 12, 13, 14, 15};
   for (std::size_t i = 0; i < 5; ++i) {
@@ -212,8 +215,9 @@ TEST_F(GoldenFormatTest, ALookBecomesACompletionAndAValidationOfEachResult) {
   EXPECT_TRUE(As<credit::ValidationFacts>(events[9]).check_failed);
 }
 
-TEST_F(GoldenFormatTest, AResultThatComesAgainIsNotCompletedAgain) {
-  const auto events = Lines({Look(4, Result(11, 7, 0)), Look(4, Result(11, 7, 1) + "," + Result(12, 8, 1))});
+TEST_F(GoldenFormatTest, ARepeatedResultIsCompletedOnce) {
+  const auto events =
+      Lines({PassLine(4, Result(11, 7, 0)), PassLine(4, Result(11, 7, 1) + "," + Result(12, 8, 1))});
   ASSERT_EQ(events.size(), 3u);
   EXPECT_EQ(As<credit::ValidationFacts>(events[0]).result.value, 11u);
   EXPECT_EQ(As<credit::ValidationFacts>(events[0]).pass, 2u);
@@ -221,10 +225,10 @@ TEST_F(GoldenFormatTest, AResultThatComesAgainIsNotCompletedAgain) {
   EXPECT_EQ(events[0].event.head.id, 2u);
 }
 
-TEST_F(GoldenFormatTest, AClientErrorIsPassedOver) {
+TEST_F(GoldenFormatTest, AClientErrorIsSkipped) {
   std::string failed = Result(11, 7, 2);
   failed.replace(failed.find(R"("outcome":1)"), 11, R"("outcome":3)");
-  const auto events = Lines({Look(4, failed + "," + Result(12, 8, 1))});
+  const auto events = Lines({PassLine(4, failed + "," + Result(12, 8, 1))});
   ASSERT_EQ(events.size(), 2u);
   EXPECT_EQ(As<credit::ValidationFacts>(events[1]).claims, 1u);
   EXPECT_EQ(As<credit::ValidationFacts>(events[1]).canonical_result.value, 12u);
@@ -232,7 +236,7 @@ TEST_F(GoldenFormatTest, AClientErrorIsPassedOver) {
 
 TEST_F(GoldenFormatTest, ALateResultIsCompletedAndValidatedLate) {
   const auto events =
-      Lines({Look(4, Result(11, 7, 1)),
+      Lines({PassLine(4, Result(11, 7, 1)),
              R"({"ev":"late","now":1750020815.5,"wu":{"id":4,"appid":1,"rsc_fpops_est":1e13,)"
              R"("rsc_fpops_bound":1e14,"target_nresults":2,"min_quorum":1},"canonical_resultid":11,)"
              R"("result":)" +
@@ -247,16 +251,16 @@ TEST_F(GoldenFormatTest, ALateResultIsCompletedAndValidatedLate) {
   EXPECT_FALSE(validation.unreplicated);
 }
 
-TEST_F(GoldenFormatTest, AHostThatNobodyListedIsKnownAndDeleted) {
-  const auto events = Lines({Look(4, Result(11, 999, 1))});
+TEST_F(GoldenFormatTest, AnUnlistedHostIsAnnouncedAsDeleted) {
+  const auto events = Lines({PassLine(4, Result(11, 999, 1))});
   ASSERT_EQ(events.size(), 3u);
   EXPECT_EQ(As<wire::HostMember>(events[0]).host.value, 999u);
   EXPECT_TRUE(As<wire::HostMember>(events[0]).deleted);
   EXPECT_EQ(As<wire::HostMember>(events[0]).user.value, 0u);
-  EXPECT_EQ(One(Look(5, Result(12, 999, 1))).size(), 2u);  // once
+  EXPECT_EQ(One(PassLine(5, Result(12, 999, 1))).size(), 2u);  // announced once
 }
 
-TEST_F(GoldenFormatTest, FailuresComeWithoutAResult) {
+TEST_F(GoldenFormatTest, FailuresHaveNoResult) {
   const auto error =
       Lines({R"({"ev":"error","now":1750001199.125,"hostid":7,"app_version_id":3,"appid":1})"});
   ASSERT_EQ(error.size(), 1u);
@@ -300,9 +304,9 @@ TEST_F(GoldenFormatTest, BroadcastsAreBarriers) {
   EXPECT_EQ(reader_.lines(), 7u);
 }
 
-TEST_F(GoldenFormatTest, NumbersThatAreNotFiniteAreTextsAndReachTheCheckAsTheyAre) {
+TEST_F(GoldenFormatTest, NonFiniteNumbersAreTextsAndReachTheCheck) {
   Lines({});
-  std::string line = Look(4, Result(11, 7, 1));
+  std::string line = PassLine(4, Result(11, 7, 1));
   line.replace(line.find("26812.262655999999"), 18, R"("-inf")");
   std::vector<GoldenItem> items;
   ASSERT_TRUE(reader_.ReadLine(line, &items).ok());
@@ -313,7 +317,7 @@ TEST_F(GoldenFormatTest, NumbersThatAreNotFiniteAreTextsAndReachTheCheckAsTheyAr
   EXPECT_EQ(wire::CheckEvent(*event)->reason, wire::RefusalReason::kNotFinite);
 }
 
-TEST_F(GoldenFormatTest, AnErrorNamesTheLineAndWhatIsWrong) {
+TEST_F(GoldenFormatTest, AnErrorNamesTheLineAndTheProblem) {
   struct Case {
     std::string line;
     const char* expected;
@@ -327,10 +331,10 @@ TEST_F(GoldenFormatTest, AnErrorNamesTheLineAndWhatIsWrong) {
       {R"({"ev":"tick","now":"soon"})", "made_up.jsonl:2: line field now is not a number"},
       {R"({"ev":"trickle","now":1,"hostid":1,"runtime_text":"5"})", "cannot be replayed"},
       {std::string(kCatalogue), "a second catalogue"},
-      {Look(4, Result(11, 7, 1) + "," + Result(11, 7, 1)),
+      {PassLine(4, Result(11, 7, 1) + "," + Result(11, 7, 1)),
        "line.results[1] field id occurs twice in this line"},
-      {Look(0, Result(11, 7, 1)), "line.wu field id is missing or 0"},
-      {Look(4, "7"), "line.results[0] is not an object"},
+      {PassLine(0, Result(11, 7, 1)), "line.wu field id is missing or 0"},
+      {PassLine(4, "7"), "line.results[0] is not an object"},
       {R"({"ev":"error","now":1,"hostid":-7,"app_version_id":3,"appid":1})", "line field hostid is negative"},
       {R"({"ev":"error","now":1,"hostid":7,"app_version_id":3.5,"appid":1})",
        "line field app_version_id is not a whole number"},
@@ -348,9 +352,9 @@ TEST_F(GoldenFormatTest, AnErrorNamesTheLineAndWhatIsWrong) {
             "made_up.jsonl:1: `tick` before the catalogue");
 }
 
-TEST_F(GoldenFormatTest, EveryDamagedLineIsAnErrorOrARead) {
-  // No text may end the process: cut off anywhere, and with each value of another type.
-  const std::string line = Look(4, Result(11, 7, 1));
+TEST_F(GoldenFormatTest, NoDamagedLineEndsTheProcess) {
+  // The line is cut off at every byte, and every value is replaced by values of other types.
+  const std::string line = PassLine(4, Result(11, 7, 1));
   const auto read_after_catalogue = [](std::string_view text) {
     GoldenReader reader({.project = ProjectId(1), .source = "damaged"});
     std::vector<GoldenItem> items;
@@ -368,8 +372,7 @@ TEST_F(GoldenFormatTest, EveryDamagedLineIsAnErrorOrARead) {
   }
 }
 
-// ---- The shipped histories
-// -----------------------------------------------------------------------------
+// ---- The shipped histories -------------------------------------------------------------------------------
 
 struct Counts {
   const char* name;
@@ -379,10 +382,10 @@ struct Counts {
   std::uint64_t validations;
   std::uint64_t late;
   std::uint64_t ticks;
-  std::uint64_t announced;  // hosts known, but deleted
+  std::uint64_t announced;  // hosts announced as deleted
 };
 
-// Lines and ticks as in the golden README; the rest counted from the inputs by another program.
+// Lines and ticks are those of the golden README. Another program counted the other columns from the inputs.
 constexpr Counts kShipped[] = {
     {"s01_cpu_single", 654, 600, 0, 600, 0, 52, 0},
     {"s02_cpu_two", 1007, 900, 0, 900, 0, 103, 0},
@@ -398,7 +401,7 @@ constexpr Counts kShipped[] = {
     {"s12b_credit_from_runtime", 371, 628, 0, 664, 17, 31, 0},
 };
 
-TEST(GoldenFormatShipped, EveryHistoryIsReadWholeAndEveryEventIsWellFormed) {
+TEST(GoldenFormatShipped, EveryHistoryIsReadToItsEndAndIsWellFormed) {
   for (const Counts& expected : kShipped) {
     SCOPED_TRACE(expected.name);
     const std::string path =
@@ -439,9 +442,9 @@ TEST(GoldenFormatShipped, EveryHistoryIsReadWholeAndEveryEventIsWellFormed) {
   }
 }
 
-TEST(GoldenFormatShipped, TheCanonicalResultIsTheOneThatBoincPicked) {
-  // Line by line beside BOINC's own output. One look of s06b is left undecided there because its credit
-  // overflows, which is no matter of reading.
+TEST(GoldenFormatShipped, TheCanonicalResultIsBoincsChoice) {
+  // Compares line by line with BOINC's own output. BOINC leaves one pass of s06b undecided because its credit
+  // overflows; the reader cannot know that.
   std::uint64_t compared = 0;
   std::uint64_t undecided = 0;
   for (const Counts& scenario : kShipped) {
@@ -449,7 +452,7 @@ TEST(GoldenFormatShipped, TheCanonicalResultIsTheOneThatBoincPicked) {
     const std::string base = std::string(COBBLESTONE_SOURCE_DIR) + "/tests/golden/data/" + scenario.name;
     auto out = LineFile::Open(base + ".exact.jsonl.gz");
     ASSERT_TRUE(out.ok()) << out.status().message();
-    std::vector<std::uint64_t> canonical;  // by line; 0: none, or not a look
+    std::vector<std::uint64_t> canonical;  // by line; 0: none, or not a pass
     std::string line;
     for (bool more = true;;) {
       ASSERT_TRUE(out->Next(&line, &more).ok());
@@ -478,7 +481,7 @@ TEST(GoldenFormatShipped, TheCanonicalResultIsTheOneThatBoincPicked) {
   EXPECT_EQ(undecided, 2u);
 }
 
-TEST(GoldenFormatShipped, AFileThatIsNotThereOrNotWholeIsAnError) {
+TEST(GoldenFormatShipped, AMissingOrIncompleteFileIsAnError) {
   const auto take = [](const GoldenItem&) { return Status::Ok(); };
   EXPECT_EQ(ReadGoldenFile("no/such/file", ProjectId(1), take).code(), StatusCode::kNotFound);
 
@@ -497,9 +500,8 @@ TEST(GoldenFormatShipped, AFileThatIsNotThereOrNotWholeIsAnError) {
   std::remove(path.c_str());
 }
 
-TEST(GoldenFormatShipped, SeventeenDigitsAreOneDouble) {
-  // The doubles of the inputs are written with 17 digits; each must come back as the nearest double, as
-  // strtod reads it.
+TEST(GoldenFormatShipped, NumbersWithSeventeenDigitsAreReadExactly) {
+  // The inputs contain doubles with 17 digits. The reader must return the nearest double, like strtod.
   std::uint64_t compared = 0;
   auto file =
       LineFile::Open(std::string(COBBLESTONE_SOURCE_DIR) + "/tests/golden/data/s06b_overflow.in.jsonl.gz");
@@ -511,8 +513,8 @@ TEST(GoldenFormatShipped, SeventeenDigitsAreOneDouble) {
     if (!more) break;
     std::vector<GoldenItem> items;
     ASSERT_TRUE(reader.ReadLine(line, &items).ok());
-    // Elapsed times as texts, in the order of the line, against those of the events, in order of id: the same
-    // set.
+    // The texts are in the order of the line and the events in order of id, so the elapsed times are compared as
+    // sets.
     std::multiset<double> texts;
     const std::string_view key = R"("elapsed_time":)";
     for (std::size_t at = line.find(key); at != std::string::npos; at = line.find(key, at + 1)) {

@@ -1,5 +1,5 @@
-// Trickle messages as BOINC stores them: bodies of the senders that there are, rows of the table, and what
-// becomes of them.
+// Trickle messages as BOINC stores them: bodies of all known senders, rows of the table, and the events made from
+// them.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 const std::string kMessages = std::string(COBBLESTONE_SOURCE_DIR) + "/tests/fuzz/trickle_messages/";
 
-// What the client writes before every body.
+// The lines that the client writes before every body.
 const std::string kFromClient = "      <result_name>wu_1_0</result_name>\n      <time>1699999990</time>\n";
 
 TrickleBody Body(const std::string& xml) {
@@ -49,7 +49,7 @@ std::vector<TrickleMessageRow> Rows(const std::string& path, const BareBodies& b
   return rows;
 }
 
-// All rows of lines, or the error.
+// The rows that were read from some lines, and the error if there was one.
 struct Read {
   std::vector<TrickleMessageRow> rows;
   std::string error;
@@ -73,7 +73,7 @@ Read ReadLines(const std::vector<std::string>& lines) {
 
 // ---- Bodies --------------------------------------------------------------------------------------------------
 
-TEST(TrickleBody, OfAClimateModel) {
+TEST(TrickleBody, OfAClimateModelIsRead) {
   const TrickleBody body = Body(kFromClient +
                                 "<wu>hadam3p_eu_1</wu>\n<result>hadam3p_eu_1_0</result>\n<ph>2</ph>\n"
                                 "<ts>43200</ts>\n<cp>190000</cp>\n<vr>6.07</vr>\n");
@@ -88,7 +88,7 @@ TEST(TrickleBody, OfAClimateModel) {
   EXPECT_TRUE(body.others.empty());
 }
 
-TEST(TrickleBody, OfOpenIfsWhoseElementsMayBeEmpty) {
+TEST(TrickleBody, OfOpenIfsMayHaveEmptyElements) {
   const TrickleBody body = Body(
       "<wu>oifs_1</wu>\n<result>oifs_1_0_r42</result>\n<ph></ph>\n<ts>0</ts>\n"
       "<cp>48377.25</cp>\n<vr/>\n<data>287.31,-12.5</data>\n");
@@ -100,7 +100,7 @@ TEST(TrickleBody, OfOpenIfsWhoseElementsMayBeEmpty) {
   EXPECT_EQ(body.result_name, "");
 }
 
-TEST(TrickleBody, OfWrappers) {
+TEST(TrickleBody, OfWrappersIsRead) {
   EXPECT_EQ(Body(kFromClient + "<cpu_time>14400.250000</cpu_time>").cpu_time, 14400.25);
   EXPECT_EQ(Body("<run_time>3600.000000</run_time>").run_time, 3600);
   const TrickleBody search =
@@ -112,7 +112,7 @@ TEST(TrickleBody, OfWrappers) {
   EXPECT_EQ(search.others, (std::vector<TrickleElement>{{"progress", "0.250000", 4}}));
 }
 
-TEST(TrickleBody, KeepsWhatItDoesNotKnow) {
+TEST(TrickleBody, KeepsUnknownElements) {
   const TrickleBody body = Body(
       "<?xml version=\"1.0\"?>\n<jid>3</jid>\n<device id=\"0\">\n"
       "  <ts>not a timestep</ts>\n  <name>a &lt; b</name>\n</device>\n<jid>4</jid>");
@@ -126,7 +126,7 @@ TEST(TrickleBody, KeepsWhatItDoesNotKnow) {
   EXPECT_EQ(Body("").others.size(), 0U);
 }
 
-TEST(TrickleBody, ErrorsSayTheLineAndWhatIsWrong) {
+TEST(TrickleBody, ErrorsNameTheLineAndTheProblem) {
   struct Case {
     const char* xml;
     const char* line;
@@ -176,7 +176,7 @@ TEST(TrickleBody, HasLimits) {
 
 // ---- Rows ----------------------------------------------------------------------------------------------------
 
-TEST(TrickleRows, OfTheTableAsMysqlPrintsIt) {
+TEST(TrickleRows, OfATableThatMysqlPrintsAreRead) {
   const std::vector<TrickleMessageRow> rows = Rows(kMessages + "table_batch.tsv");
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].id, 11U);
@@ -188,7 +188,7 @@ TEST(TrickleRows, OfTheTableAsMysqlPrintsIt) {
   EXPECT_EQ(Body(rows[1].xml).result_id, 88U);
 }
 
-TEST(TrickleRows, OfTheTableAsADumpHasIt) {
+TEST(TrickleRows, OfATextDumpAreRead) {
   const std::vector<TrickleMessageRow> rows = Rows(kMessages + "table_dump.txt");
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].xml,
@@ -198,14 +198,14 @@ TEST(TrickleRows, OfTheTableAsADumpHasIt) {
   EXPECT_EQ(rows[1].xml, "");  // NULL
 }
 
-TEST(TrickleRows, EndInABackslashThatIsEscaped) {
+TEST(TrickleRows, MayEndInAnEscapedBackslash) {
   const Read read = ReadLines({"1\t17\t5\torig\t0\ta\\\\", "2\t17\t5\torig\t0\tb\\\\\\\\"});
   ASSERT_EQ(read.rows.size(), 2U) << read.error;
   EXPECT_EQ(read.rows[0].xml, "a\\");
   EXPECT_EQ(read.rows[1].xml, "b\\\\");
 }
 
-TEST(TrickleRows, ColumnsMayComeInAnyOrder) {
+TEST(TrickleRows, MayHaveTheirColumnsInAnyOrder) {
   const Read read =
       ReadLines({"xml\thostid\tmore\tid\tvariety\tcreate_time", "a\\\\b\\tc\\0d\t5\tx\t9\torig\t17.5"});
   ASSERT_EQ(read.rows.size(), 1U) << read.error;
@@ -214,7 +214,7 @@ TEST(TrickleRows, ColumnsMayComeInAnyOrder) {
   EXPECT_EQ(read.rows[0].create_time, 17.5);
 }
 
-TEST(TrickleRows, OfBodiesWithinAnElement) {
+TEST(TrickleRows, OfBodiesWithinAnElementAreRead) {
   const std::vector<TrickleMessageRow> rows = Rows(kMessages + "handler_bodies.xml");
   ASSERT_EQ(rows.size(), 5U);
   EXPECT_EQ(rows[0].id, 101U);
@@ -222,13 +222,13 @@ TEST(TrickleRows, OfBodiesWithinAnElement) {
   EXPECT_EQ(Body(rows[0].xml).timestep, 2160);
   EXPECT_EQ(Body(rows[1].xml).cpu_time, 14400.25);  // the closing tag in the body's last line
   EXPECT_EQ(Body(rows[2].xml).run_time, 86400);
-  // One that is broken spoils no other.
+  // A malformed body does not affect the others.
   EXPECT_TRUE(Has(ErrorOf(rows[3].xml), "not well-formed XML"));
   EXPECT_EQ(Body(rows[4].xml).result_name, "crack_1_0");
 }
 
-// Written by MariaDB 10.11: of the whole project, and compact with names of columns.
-TEST(TrickleRows, OfADumpOfStatements) {
+// MariaDB 10.11 wrote both files: a dump of the whole project, and a compact dump with column names.
+TEST(TrickleRows, OfADumpOfStatementsAreRead) {
   for (const auto& [file, line] :
        {std::pair{"mariadb_dump.sql", 44U}, std::pair{"mariadb_dump_compact.sql", 14U}}) {
     const std::vector<TrickleMessageRow> rows = Rows(kMessages + file);
@@ -249,7 +249,7 @@ TEST(TrickleRows, OfADumpOfStatements) {
   }
 }
 
-TEST(TrickleRows, OfADumpWhoseRowsStandInOneLine) {
+TEST(TrickleRows, OfADumpMayShareALine) {
   const Read read = ReadLines(
       {"-- MySQL dump 10.13", "/*!40101 SET NAMES utf8mb4 */;", "LOCK TABLES `msg_from_host` WRITE;",
        "INSERT INTO `msg_from_host` VALUES (1,17,5,'orig',0,'<ts>1</ts>'),(2,18.5,6,_binary 'orig',1,0x3c6f2f3e);",
@@ -259,12 +259,13 @@ TEST(TrickleRows, OfADumpWhoseRowsStandInOneLine) {
   EXPECT_EQ(read.rows[1].create_time, 18.5);
   EXPECT_EQ(read.rows[1].xml, "<o/>");
   EXPECT_EQ(read.rows[1].line, 4U);
-  EXPECT_EQ(read.rows[1].before, 1U) << "rows are counted: one more in the line is the same file, grown";
+  EXPECT_EQ(read.rows[1].before, 1U)
+      << "rows are counted: with one more row in the line, the same file has grown";
   EXPECT_EQ(read.rows[2].variety, "a\"b");
   EXPECT_EQ(read.rows[2].xml, "two\nlines' \n");
 }
 
-TEST(TrickleRows, OfADumpHaveTheColumnsOfItsStatementElseOfItsTable) {
+TEST(TrickleRows, OfADumpHaveTheColumnsOfTheStatementElseOfTheTable) {
   const std::string table =
       "CREATE TABLE IF NOT EXISTS `msg_from_host` (`xml` text COMMENT 'x) , y', `handled` smallint(6), `hostid` int(11) "
       "DEFAULT '0', `variety` varchar(254), `id` int, `create_time` double(5,2), KEY `k` (`id`,`hostid`)) ENGINE=InnoDB;";
@@ -279,7 +280,7 @@ TEST(TrickleRows, OfADumpHaveTheColumnsOfItsStatementElseOfItsTable) {
   EXPECT_EQ(read.rows[1].xml, "b");
 }
 
-TEST(TrickleRows, OfADumpErrorsSayTheLineAndWhatIsWrong) {
+TEST(TrickleRows, ErrorsInADumpNameTheLineAndTheProblem) {
   const std::string insert = "INSERT INTO `msg_from_host` VALUES ";
   struct Case {
     std::vector<std::string> lines;
@@ -318,14 +319,14 @@ TEST(TrickleRows, OfADumpErrorsSayTheLineAndWhatIsWrong) {
   }
 }
 
-TEST(TrickleRows, OfAFolderComeInTheOrderOfItsFiles) {
+TEST(TrickleRows, OfAFolderAreReadInTheOrderOfItsFiles) {
   const std::vector<TrickleMessageRow> rows = Rows(kMessages);
   ASSERT_EQ(rows.size(), 15U);
   EXPECT_EQ(rows[0].id, 101U);
   EXPECT_EQ(rows[14].id, 12U);
 }
 
-TEST(TrickleRows, ErrorsSayTheLineAndWhatIsWrong) {
+TEST(TrickleRows, ErrorsNameTheLineAndTheProblem) {
   const std::string header = "id\tcreate_time\thostid\tvariety\thandled\txml";
   const std::string tag = R"(<msg_from_host id="7" create_time="17" hostid="5" variety="orig">)";
   struct Case {
@@ -362,17 +363,17 @@ TEST(TrickleRows, ErrorsSayTheLineAndWhatIsWrong) {
   EXPECT_TRUE(Has(ReadTrickleMessages(kMessages + "none", {}, nullptr).message(), "cannot open"));
 }
 
-TEST(TrickleRows, StopWhereTheyAreNotTaken) {
-  int taken = 0;
+TEST(TrickleRows, ReadingStopsWhenTheVisitorFails) {
+  int visited = 0;
   const Status status =
-      ReadTrickleMessages(kMessages, {}, [&taken](const TrickleFilePlace&, const TrickleMessageRow&) {
-        return ++taken == 3 ? Status::Retry("later") : Status::Ok();
+      ReadTrickleMessages(kMessages, {}, [&visited](const TrickleFilePlace&, const TrickleMessageRow&) {
+        return ++visited == 3 ? Status::Retry("later") : Status::Ok();
       });
-  EXPECT_EQ(taken, 3);
+  EXPECT_EQ(visited, 3);
   EXPECT_EQ(status.message(), "later");
 }
 
-// ---- Bodies that stand alone ---------------------------------------------------------------------------------
+// ---- Bodies without a row ------------------------------------------------------------------------------------
 
 BareBodies Bare(BareBodyOptions options) {
   auto bare = BareBodies::Of(std::move(options));
@@ -380,7 +381,7 @@ BareBodies Bare(BareBodyOptions options) {
   return bare.ok() ? *bare : BareBodies();
 }
 
-TEST(BareBodies, AreWhatIsSaidOfThemAndWhatTheirNamesSay) {
+TEST(BareBodies, GetTheirFieldsFromOptionsAndFileNames) {
   const testing::TempDir dir;
   const auto write = [&](const std::string& name, const std::string& text) {
     std::ofstream(dir / name, std::ios::binary) << text;
@@ -389,7 +390,7 @@ TEST(BareBodies, AreWhatIsSaidOfThemAndWhatTheirNamesSay) {
   const std::string body =
       "<?xml version=\"1.0\"?>\n" + kFromClient + "<variety>orig</variety>\n<ts>7</ts>\n";
   const std::string file = write("h5_1700000000.25_v.1.xml", body);
-  // What names say goes before what holds of all.
+  // A field of the file name takes precedence over the option for all files.
   auto rows = Rows(file, Bare({.host = HostId(9),
                                .received = 18,
                                .variety = "no",
@@ -403,16 +404,17 @@ TEST(BareBodies, AreWhatIsSaidOfThemAndWhatTheirNamesSay) {
   EXPECT_EQ(rows[0].line, 1U);
   EXPECT_EQ(Body(rows[0].xml).timestep, 7);
   EXPECT_TRUE(Has(ErrorOf(rows[0].xml + "\n<cp>"), "line 6: not well-formed XML"))
-      << "lines are those of the file";
+      << "line numbers count from the start of the file";
 
   rows = Rows(file, Bare({.received = 18, .file_name = "?{host}_*"}));
-  EXPECT_EQ(rows.at(0).problem, "the file name does not match ?{host}_*") << "a question mark is one";
+  EXPECT_EQ(rows.at(0).problem, "the file name does not match ?{host}_*")
+      << "a question mark matches only itself";
   rows = Rows(file, Bare({.host = HostId(9), .received = 18, .file_name = "h*_{id}.25_*"}));
   EXPECT_EQ(rows.at(0).problem, "");
   EXPECT_EQ(rows.at(0).host, HostId(9));
   EXPECT_EQ(rows.at(0).id, 1'700'000'000U);
   EXPECT_EQ(rows.at(0).create_time, 18);
-  EXPECT_EQ(rows.at(0).variety, "orig") << "the body's own";
+  EXPECT_EQ(rows.at(0).variety, "orig") << "the variety of the body";
   EXPECT_EQ(Rows(file, Bare({.file_name = "h{host}_*"})).at(0).host, HostId(5));
 
   EXPECT_EQ(Rows(write("h0.xml", body), Bare({.file_name = "h{host}.xml"})).at(0).problem,
@@ -427,7 +429,7 @@ TEST(BareBodies, AreWhatIsSaidOfThemAndWhatTheirNamesSay) {
   EXPECT_TRUE(Has(BareBodies::Of({.file_name = "{host}{host}"}).status().message(), "{host} occurs twice"));
 }
 
-TEST(BareBodies, OfAFolderComeInTheOrderInWhichTheyWereReceived) {
+TEST(BareBodies, OfAFolderAreReadInTheOrderOfReceipt) {
   const testing::TempDir dir;
   const auto write = [&](const std::string& name, double written) {
     std::ofstream(dir / name, std::ios::binary) << "<ts>7</ts>";
@@ -448,7 +450,7 @@ TEST(BareBodies, OfAFolderComeInTheOrderInWhichTheyWereReceived) {
             (std::vector<std::uint64_t>{6, 7, 5}));
   const BareBodies by_clock = Bare({.variety = "v", .file_name = "{host}_*.xml"});
   EXPECT_EQ(hosts(by_clock), (std::vector<std::uint64_t>{5, 6, 7}));
-  EXPECT_EQ(Rows(dir.path(), by_clock)[0].create_time, 1000.25) << "when it was last written";
+  EXPECT_EQ(Rows(dir.path(), by_clock)[0].create_time, 1000.25) << "the time of the last write";
   EXPECT_EQ(Rows(dir.path(), by_clock)[2].before, 0U);
 }
 
@@ -481,48 +483,48 @@ TEST(TrickleEvent, OfAModelHasStepsAndCpuTime) {
   EXPECT_EQ(named.trickle, expected);
 }
 
-TEST(TrickleEvent, KeepsWhatPaysNothing) {
+TEST(TrickleEvent, KeepsElementsThatPayNothing) {
   const std::string body =
       kFromClient + "<wu>hadam3p_1</wu><vr>6.07</vr><data>287.31</data><d id=\"2\"><t>71</t></d>";
   using Others = std::vector<wire::TrickleElement>;
   EXPECT_EQ(Event(Row(body)).trickle.others,
             (Others{{"wu", "hadam3p_1"}, {"vr", "6.07"}, {"data", "287.31"}, {"d@id", "2"}, {"d/t", "71"}}));
-  // Texts beyond the limit go, one by one, and their names stay.
+  // Texts beyond the limit are dropped one by one; their names stay.
   const std::string most(kMostKeptText - 4, 'x');
   EXPECT_EQ(Event(Row(kFromClient + "<a>" + most + "</a><b>four</b><c>5</c>")).trickle.others,
             (Others{{"a", most}, {"b", "four"}, {"c", ""}}));
 }
 
-TEST(TrickleEvent, RepeatedByTheClientKeepsItsSequence) {
+TEST(TrickleEvent, ARepeatByTheClientKeepsItsSequence) {
   TrickleMessageRow again = Row(kFromClient);
-  again.id = 8;  // a row of its own
+  again.id = 8;  // the repeat is another row
   EXPECT_EQ(Event(Row(kFromClient)).trickle.sequence, Event(again).trickle.sequence);
   EXPECT_EQ(Event(Row("<result_id>4</result_id>")).trickle.sequence, 7U);
   EXPECT_EQ(Event(Row("<result_id>4</result_id><time>1e300</time>")).trickle.sequence, 7U);
   EXPECT_EQ(Event(Row("<result_id>4</result_id><time>0</time>")).trickle.sequence, 7U);
 }
 
-// A clock that was set back, or one message that was just being sent when the next one was written.
-TEST(TrickleEvent, TwoOfOneSecondThatSayDifferentThingsAreTwo) {
-  const auto sequence = [](const std::string& said) {
-    return *Event(Row(kFromClient + said)).trickle.sequence;
+// This happens after a clock was set back, or if a message was written while the previous one was being sent.
+TEST(TrickleEvent, DifferentBodiesOfOneSecondAreTwoTrickles) {
+  const auto sequence = [](const std::string& content) {
+    return *Event(Row(kFromClient + content)).trickle.sequence;
   };
   EXPECT_NE(sequence("<ts>7</ts>"), sequence("<ts>8</ts>"));
-  EXPECT_EQ(sequence("<ts>7</ts>"), sequence("\r\n <ts> 7 </ts>\n")) << "blanks say nothing";
-  // In the order of their seconds, whatever they say: the oldest are forgotten first.
+  EXPECT_EQ(sequence("<ts>7</ts>"), sequence("\r\n <ts> 7 </ts>\n")) << "blanks have no meaning";
+  // Sequences increase with the second for any content, because the oldest sequences are forgotten first.
   for (int i = 0; i < 100; ++i) {
-    const std::string said = "<ts>" + std::to_string(i) + "</ts>";
-    EXPECT_LT(*Event(Row("<result_id>4</result_id><time>1699999990</time>" + said)).trickle.sequence,
-              *Event(Row("<result_id>4</result_id><time>1699999991</time>" + said)).trickle.sequence);
+    const std::string content = "<ts>" + std::to_string(i) + "</ts>";
+    EXPECT_LT(*Event(Row("<result_id>4</result_id><time>1699999990</time>" + content)).trickle.sequence,
+              *Event(Row("<result_id>4</result_id><time>1699999991</time>" + content)).trickle.sequence);
   }
 }
 
-TEST(TrickleEvent, RunTimeIsWhatTheVarietysFormatSays) {
+TEST(TrickleEvent, TheFormatOfTheVarietyDefinesRunTime) {
   const TrickleMessageRow row = Row("<result_id>4</result_id><run_time>3600</run_time>", "vm");
-  const auto unsaid = TrickleOf(row, {.app = AppId(3)}, "input");
-  ASSERT_FALSE(unsaid.ok());
-  EXPECT_TRUE(Has(unsaid.status().message(), "input, message 7: the message has <run_time>"))
-      << unsaid.status().message();
+  const auto undefined = TrickleOf(row, {.app = AppId(3)}, "input");
+  ASSERT_FALSE(undefined.ok());
+  EXPECT_TRUE(Has(undefined.status().message(), "input, message 7: the message has <run_time>"))
+      << undefined.status().message();
   const TrickleEvent increment =
       Event(row, {.app = AppId(3), .elements = {{"run_time", TrickleField::kRuntimeIncrement}}});
   EXPECT_EQ(increment.trickle.runtime_increment, 3600);
@@ -533,8 +535,8 @@ TEST(TrickleEvent, RunTimeIsWhatTheVarietysFormatSays) {
   EXPECT_EQ(total.trickle.elapsed_time, 3600);
 }
 
-TEST(TrickleEvent, ElementsAreTheFieldsThatTheFormatNames) {
-  // vboxwrapper's CPU time is in truth the time that it has run.
+TEST(TrickleEvent, TheFormatMapsElementsToFields) {
+  // vboxwrapper reports its elapsed time in <cpu_time>.
   const TrickleEvent wrapper =
       Event(Row("<result_id>4</result_id><cpu_time>50</cpu_time>"),
             {.app = AppId(3), .elements = {{"cpu_time", TrickleField::kElapsedTime}}});
@@ -551,7 +553,7 @@ TEST(TrickleEvent, ElementsAreTheFieldsThatTheFormatNames) {
             std::nullopt);
 }
 
-TEST(TrickleEvent, ErrorsSayTheMessageAndWhatIsWrong) {
+TEST(TrickleEvent, ErrorsNameTheMessageAndTheProblem) {
   const TrickleFormat format{
       .app = AppId(3),
       .elements = {{"progress", TrickleField::kFractionDone}, {"runtime", TrickleField::kElapsedTime}}};

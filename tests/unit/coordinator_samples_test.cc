@@ -1,5 +1,5 @@
-// What a tick makes of samples does not depend on the partitions that they came from, nor on the order in which these were
-// quick: of two hosts that claim one result, neither.
+// The scales that a tick computes do not depend on the partition of a sample or on the order of arrival. This also
+// holds for two hosts that claim the same result.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class Coordinator {
     wire::AppendSampleSource(partition, 0, &bytes);
     Take(1, bytes);
   }
-  // Ends the period in every partition; what the coordinator says then.
+  // Ends the period in every partition and returns the coordinator's control record.
   std::string Tick() {
     Event(wire::Tick{.time = kStart + 3600});
     const std::uint64_t watermark = parts_.stages.coordinator->projects()
@@ -79,7 +79,7 @@ class Coordinator {
   std::uint64_t events_ = 0;
 };
 
-// Of each result two hosts have one, at the same time and by the same validation.
+// Each host claims the same results, at the same time and by the same validation.
 std::vector<credit::Sample> Contested(std::uint64_t host) {
   std::vector<credit::Sample> samples;
   for (std::uint64_t result = 1; result <= 40; ++result)
@@ -98,7 +98,7 @@ std::vector<credit::Sample> Contested(std::uint64_t host) {
   return samples;
 }
 
-TEST(CoordinatorSamples, TheOrderInWhichTheyCameDoesNotShow) {
+TEST(CoordinatorSamples, TheScalesDoNotDependOnTheOrderOfArrival) {
   Coordinator one;
   one.Samples(0, Contested(1));
   one.Samples(1, Contested(2));
@@ -110,7 +110,7 @@ TEST(CoordinatorSamples, TheOrderInWhichTheyCameDoesNotShow) {
   EXPECT_EQ(other.Tick(), epoch);
   Coordinator less;
   less.Samples(0, Contested(1));
-  EXPECT_NE(less.Tick(), epoch) << "samples do not count at all";
+  EXPECT_NE(less.Tick(), epoch) << "the samples have no effect";
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr double kStart = 1'700'000'000;  // UNIX s, day 19675
 constexpr std::int64_t kStartDay = 19675;
 constexpr AppId kApp{1};
 
-TEST(RoundToMicro, TakesTheNearestMicroCredit) {
+TEST(RoundToMicro, RoundsToTheNearestMicroCredit) {
   EXPECT_EQ(RoundToMicro(0), 0);
   EXPECT_EQ(RoundToMicro(-0.0), 0);
   EXPECT_EQ(RoundToMicro(10.416666666), 10'416'667);
@@ -32,15 +32,15 @@ TEST(RoundToMicro, TakesTheNearestMicroCredit) {
 }
 
 // 2^-7 = 0.0078125 is 7812.5 micro-credits, a tie that a double holds exactly; so are 3, 5 and 7 times 2^-7.
-TEST(RoundToMicro, TakesTheEvenOneOfTwoThatAreEquallyNear) {
+TEST(RoundToMicro, RoundsTiesToEven) {
   EXPECT_EQ(RoundToMicro(1 * 0x1p-7), 7812);
   EXPECT_EQ(RoundToMicro(3 * 0x1p-7), 23438);    // 23437.5
   EXPECT_EQ(RoundToMicro(5 * 0x1p-7), 39062);    // 39062.5
   EXPECT_EQ(RoundToMicro(-7 * 0x1p-7), -54688);  // -54687.5
 }
 
-// The double nearest to 1.2345705 is a little above it: 1234570.5000000000... micro-credits. As a double the
-// product is the tie itself, and the even one below it would be taken.
+// The double nearest to 1.2345705 is a little above it: 1234570.5000000000... micro-credits. Rounded to a double,
+// the product is the tie itself and would be rounded down to the even number.
 TEST(RoundToMicro, RoundsTheExactProductOnce) {
   EXPECT_EQ(std::nearbyint(1.2345705 * 1e6), 1234570);
   EXPECT_EQ(RoundToMicro(1.2345705), 1234571);
@@ -48,7 +48,7 @@ TEST(RoundToMicro, RoundsTheExactProductOnce) {
   EXPECT_EQ(RoundToMicro(std::nextafter(1 * 0x1p-7, 1.0)), 7813);
 }
 
-TEST(RoundToMicro, SaysWhatCannotBeCredit) {
+TEST(RoundToMicro, RejectsValuesThatCannotBeCredit) {
   for (const double credit : {kInf, -kInf, kNan, 1e13, -1e13, 1e300, 9223372036854.777}) {
     bool ok = true;
     EXPECT_EQ(RoundToMicro(credit, &ok), 0) << credit;
@@ -72,7 +72,7 @@ TEST(RecentAverage, HalvesInAWeekWithoutWork) {
   EXPECT_DOUBLE_EQ(average.value, 40);
 }
 
-TEST(RecentAverage, StaysWhereWorkComesAtItsOwnRate) {
+TEST(RecentAverage, StaysConstantForWorkAtItsOwnRate) {
   RecentAverage average{.value = 80, .time = kStart};
   UpdateAverage(kStart + kWeek, kStart, 80 * 7, kWeek, average);  // 40 + (1 - 1/2) x 560/7
   EXPECT_DOUBLE_EQ(average.value, 80);
@@ -88,14 +88,14 @@ TEST(RecentAverage, IsContinuousWhereNoTimePasses) {
   }
 }
 
-TEST(RecentAverage, OlderWorkCountsAsNowAndSetsTheTimeBack) {
+TEST(RecentAverage, OlderWorkCountsUndecayedAndSetsTheTimeBack) {
   RecentAverage average{.value = 80, .time = kStart};
   UpdateAverage(kStart - 1000, kStart - 5000, 7, kWeek, average);
   EXPECT_DOUBLE_EQ(average.value, 80 + kLn2);
   EXPECT_EQ(average.time, kStart - 1000);
 }
 
-TEST(RecentAverage, DecaysForReadersOnlyForward) {
+TEST(RecentAverage, DecaysOnlyForwardInTime) {
   const RecentAverage average{.value = 80, .time = kStart};
   EXPECT_DOUBLE_EQ(DecayedAverage(average, kStart + 2 * kWeek, kWeek), 20);
   EXPECT_EQ(DecayedAverage(average, kStart, kWeek), 80);
@@ -144,12 +144,12 @@ TEST(Post, PutsALatePostingOnItsDayAndForgetsOldDays) {
   Post(Posting(16, kStart - kSecondsPerDay), account);  // before the history begins
   EXPECT_EQ(account.days.size(), 2U);
   EXPECT_EQ(static_cast<std::int64_t>(account.total_micro), 31);
-  Post(Posting(32, kStart + kHistoryDays * kSecondsPerDay), account);  // the first day is one too many now
+  Post(Posting(32, kStart + kHistoryDays * kSecondsPerDay), account);  // the first day leaves the history
   ASSERT_EQ(account.days.size(), 2U);
   EXPECT_EQ(account.days[0].day, kStartDay + kHistoryDays - 1);
 }
 
-// Of two doubles the sum would be lost: 9.3e12 Cobblestones are beyond 64 bits of micro-credits.
+// A total of 3.6e13 Cobblestones exceeds 64 bits of micro-credits, and a double would lose its last micro-credit.
 TEST(Post, SumsBeyond64Bits) {
   Account account;
   for (int k = 0; k < 4; ++k) Post(Posting(9'000'000'000'000'000'000, kStart), account);
@@ -157,7 +157,7 @@ TEST(Post, SumsBeyond64Bits) {
   EXPECT_TRUE(account.total_micro == MicroTotal{9'000'000'000'000'000'000} * 4 + 1);
 }
 
-TEST(Post, TimeNeverGoesBackButForBoinc) {
+TEST(Post, TimeGoesBackOnlyForBoinc) {
   Account account;
   account.recent = {.value = 80, .time = kStart};
   Account boinc = account;
@@ -167,10 +167,10 @@ TEST(Post, TimeNeverGoesBackButForBoinc) {
   posting.boinc_average = true;
   Post(posting, boinc);
   EXPECT_EQ(boinc.recent.time, kStart - 1000);
-  EXPECT_EQ(boinc.recent.value, account.recent.value);  // no time passed, either way
+  EXPECT_EQ(boinc.recent.value, account.recent.value);  // no time passes in either case
 }
 
-TEST(Post, TakesWorkBeforeRoundingWhereItIsTold) {
+TEST(Post, UsesWorkBeforeRoundingIfItIsSet) {
   Account account;
   PostingFacts posting = Posting(1, kStart);
   posting.work = 1.25e-6;  // rounded to one micro-credit
@@ -189,12 +189,12 @@ TEST(Post, KeepsTheRecentAverageFinite) {
     EXPECT_EQ(account.recent.value, 0);
     EXPECT_EQ(account.recent.time, 0);
     EXPECT_EQ(static_cast<std::int64_t>(account.total_micro), 5'000'000);
-    Post(Posting(5'000'000, kStart + 10), account);  // so the next one is the first
+    Post(Posting(5'000'000, kStart + 10), account);  // so the next posting is treated as the first
     EXPECT_EQ(account.recent.value, 5);
   }
 }
 
-// Golden README, item 23: with BOINC a first posting that began after it was granted is negative.
+// Golden README, item 23: BOINC's first average is negative if the work began after the grant.
 TEST(Post, LetsBoincsFirstAverageBeNegative) {
   Account account;
   PostingFacts posting = Posting(5'000'000, kStart);

@@ -1,4 +1,4 @@
-// Running averages: the straight part, the exponential part, what is cut and what is refused.
+// Running averages: the straight part, the exponential part, samples that are cut and samples that are refused.
 
 #include "common/credit/model/average.h"
 
@@ -16,7 +16,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // Threshold 4: three samples straight, the fourth with weight 1/4.
 constexpr AverageRule kRule{.samples = 4, .weight = 0.25, .limit = 10};
 
-TEST(Average, IsTheStraightMeanBelowTheThresholdAndExponentialFromThere) {
+TEST(Average, IsTheStraightMeanUpToTheThresholdThenExponential) {
   Average average;
   AddSample(kRule, 2, average);
   AddSample(kRule, 4, average);
@@ -37,9 +37,9 @@ TEST(Average, KeepsTheVarianceOfItsSamples) {
   EXPECT_EQ(average, (AverageVar{.n = 4, .mean = 5, .var = 8.0 / 3 + 0.25 * (16 - 8.0 / 3), .q = 8}));
 }
 
-TEST(Average, CutsASampleTenTimesTheMeanFromTheSecondOn) {
+TEST(Average, CutsASampleAboveTenTimesTheMeanFromTheSecondOn) {
   Average average;
-  EXPECT_EQ(AddSample(kRule, 1000, average), SampleTaken::kAsIs);  // a first sample stands alone
+  EXPECT_EQ(AddSample(kRule, 1000, average), SampleTaken::kAsIs);  // a first sample is never cut
   average = {.n = 2, .mean = 1};
   EXPECT_EQ(AddSample(kRule, 10, average), SampleTaken::kAsIs);  // ten times exactly is allowed
   average = {.n = 2, .mean = 1};
@@ -47,15 +47,15 @@ TEST(Average, CutsASampleTenTimesTheMeanFromTheSecondOn) {
   EXPECT_EQ(average, (Average{.n = 3, .mean = 4}));  // 1 + (10 - 1) / 3
 }
 
-// Ten times nothing is nothing: a mean of 0 must not hold every later sample down.
-TEST(Average, LeavesAMeanOfZeroAgain) {
+// Ten times 0 is 0: a mean of 0 must not cut every later sample to 0.
+TEST(Average, AMeanOfZeroDoesNotCutLaterSamples) {
   Average average;
   AddSample(kRule, 0, average);
   EXPECT_EQ(AddSample(kRule, 3, average), SampleTaken::kAsIs);
   EXPECT_EQ(average, (Average{.n = 2, .mean = 1.5}));
 }
 
-TEST(Average, RefusesWhatIsNoMeasurement) {
+TEST(Average, RefusesNegativeAndNonFiniteSamples) {
   for (const double sample : {-1e-300, -1.0, -kInf, kInf, kNan}) {
     Average average{.n = 2, .mean = 3};
     AverageVar with_variance{.n = 2, .mean = 3, .var = 1, .q = 2};
@@ -66,8 +66,8 @@ TEST(Average, RefusesWhatIsNoMeasurement) {
   }
 }
 
-// Golden README, item 7: BOINC's averages take NaN, and cut infinity like any sample that is too large.
-TEST(Average, TakesNanAsBoincDoes) {
+// Golden README, item 7: BOINC's averages accept NaN, and cut infinity like any sample that is too large.
+TEST(Average, AcceptsNanLikeBoinc) {
   const AverageRule rule = HostAverageRule(Constants{}, PolicyKind::kBoinc);
   Average average{.n = 2, .mean = 3};
   EXPECT_EQ(AddSample(rule, -1, average), SampleTaken::kRefused);

@@ -1,6 +1,6 @@
-// Policy `boinc`, item by item of the golden README, with numbers to calculate in the head: E = 8.64e12 FLOPs
-// on devices of 2 GFLOP/s. 4320 s are then E: ratio 1 and 20 Cobblestones. tests/golden holds the policy
-// against BOINC itself.
+// Policy `boinc`, item by item of the golden README, with numbers for mental arithmetic: E = 8.64e12 FLOPs on
+// devices of 2 GFLOP/s. 4320 s are then E: ratio 1 and 20 Cobblestones. tests/golden compares the policy with
+// BOINC itself.
 
 #include "common/credit/policies/boinc.h"
 
@@ -79,7 +79,7 @@ class BoincTest : public testing::Test {
     return host.versions.back();
   }
 
-  // A new workunit with one result more.
+  // Validates the next result, which belongs to a new workunit.
   ClaimDecision Validate() {
     validation.workunit = WorkunitId(validation.workunit.value + 1);
     return ValidateSame();
@@ -99,7 +99,7 @@ class BoincTest : public testing::Test {
   ValidationFacts validation;
 };
 
-TEST_F(BoincTest, AFirstResultMakesTheRowAndClaimsWhatItMeasured) {
+TEST_F(BoincTest, AFirstResultCreatesTheRowAndClaimsItsFlopCount) {
   const ClaimDecision decision = Validate();
   ASSERT_TRUE(decision.has_claim);
   EXPECT_EQ(decision.claim.mode, Mode::kApproximate);
@@ -118,7 +118,7 @@ TEST_F(BoincTest, AFirstResultMakesTheRowAndClaimsWhatItMeasured) {
   EXPECT_EQ(decision.sample.credit_start, kStart);
 }
 
-TEST_F(BoincTest, Item1CpuTimeStandsInForMissingElapsedTime) {
+TEST_F(BoincTest, Item1CpuTimeReplacesMissingElapsedTime) {
   for (const double elapsed : {0.0, 9e-7, -5.0}) {
     job.elapsed_time = elapsed;
     EXPECT_EQ(Validate().claim.claimed, kFull / 2) << elapsed;
@@ -127,7 +127,7 @@ TEST_F(BoincTest, Item1CpuTimeStandsInForMissingElapsedTime) {
   EXPECT_LT(Validate().claim.claimed, 1e-6);
 }
 
-TEST_F(BoincTest, Item1APlaceholderSpeedIs4300MegaflopsAndNoStatistic) {
+TEST_F(BoincTest, Item1APlaceholderSpeedIs4300MegaflopsWithoutStatistics) {
   for (const double speed : {1e9, 0.0, -1.0}) {
     job.peak_flops = speed;
     const ClaimDecision decision = Validate();
@@ -235,7 +235,7 @@ TEST_F(BoincTest, Item7OnlyPlausibleRatiosFeedTheAverages) {
   }
 }
 
-TEST_F(BoincTest, Item9TheVersionsCreditIsNotHeldDownByTheBound) {
+TEST_F(BoincTest, Item9TheBoundDoesNotLimitTheVersionsCredit) {
   validation.fpops_bound = kE / 2;
   const ClaimDecision decision = Validate();
   EXPECT_EQ(decision.claim.claimed, kFull / 2);
@@ -243,7 +243,7 @@ TEST_F(BoincTest, Item9TheVersionsCreditIsNotHeldDownByTheBound) {
   EXPECT_EQ(decision.sample.credit, kFull);
 }
 
-TEST_F(BoincTest, Item10WithoutAVersionThereIsNoClaimAndWithoutARowTheEstimate) {
+TEST_F(BoincTest, Item10NoVersionMeansNoClaimAndNoRowMeansTheEstimate) {
   MakeRow(kOld, 3, 1);
   catalogue.versions.erase(11);
   ClaimDecision decision = Validate();
@@ -251,7 +251,7 @@ TEST_F(BoincTest, Item10WithoutAVersionThereIsNoClaimAndWithoutARowTheEstimate) 
   EXPECT_FALSE(decision.has_sample);
   EXPECT_EQ(decision.claim.mode, Mode::kNone);
   EXPECT_EQ(Row().pfc.n, 3);              // no statistics
-  EXPECT_EQ(Row().consecutive_valid, 1);  // but valid all the same
+  EXPECT_EQ(Row().consecutive_valid, 1);  // the result still counts as valid
 
   job.version = AppVersionId(777);
   decision = Validate();
@@ -261,7 +261,7 @@ TEST_F(BoincTest, Item10WithoutAVersionThereIsNoClaimAndWithoutARowTheEstimate) 
   EXPECT_EQ(host.versions.size(), 1U);
 }
 
-TEST_F(BoincTest, Item15UnreplicatedWorkProvesNothingAndInvalidWorkEndsTheRun) {
+TEST_F(BoincTest, Item15UnreplicatedWorkDoesNotCountAndInvalidWorkResets) {
   validation.unreplicated = true;
   Validate();
   EXPECT_EQ(Row().consecutive_valid, 0);
@@ -277,23 +277,24 @@ TEST_F(BoincTest, Item15UnreplicatedWorkProvesNothingAndInvalidWorkEndsTheRun) {
   EXPECT_EQ(Row().max_jobs_per_day, 8);
   Validate();
   EXPECT_EQ(Row().max_jobs_per_day, 8);  // only while above the quota of 8
-  EXPECT_EQ(host.avg_turnaround, 5000);  // that of the valid one
+  EXPECT_EQ(host.avg_turnaround, 5000);  // that of the valid result
 }
 
-TEST_F(BoincTest, Item16TwoResultsInOneLookStartFromTheSameRow) {
+TEST_F(BoincTest, Item16TwoResultsInOnePassStartFromTheSameRow) {
   MakeRow(kOld, 1, 1);
   Validate();
   job.elapsed_time = 3 * kSeconds;
   ValidateSame();
-  EXPECT_EQ(Row().pfc, (Average{.n = 2, .mean = 2}));  // (1 + 3) / 2: the first one's 1 is overwritten
+  EXPECT_EQ(Row().pfc,
+            (Average{.n = 2, .mean = 2}));  // (1 + 3) / 2: the update of the first result is overwritten
   EXPECT_EQ(Row().consecutive_valid, 1);
 
-  validation.pass = 1;  // another look starts from what is stored
+  validation.pass = 1;  // another pass starts from the stored row
   ValidateSame();
   EXPECT_EQ(Row().consecutive_valid, 2);
 }
 
-TEST_F(BoincTest, Item19ANewVersionTakesTheRowOverAndLosesItsFirstResult) {
+TEST_F(BoincTest, Item19ANewVersionInheritsTheRowAndLosesItsFirstResult) {
   MakeRow(kOld, 5, 2).consecutive_valid = 5;
   job.version = kNew;
   const ClaimDecision decision = Validate();
@@ -306,14 +307,14 @@ TEST_F(BoincTest, Item19ANewVersionTakesTheRowOverAndLosesItsFirstResult) {
   EXPECT_EQ(Row(kNew).pfc.n, 6);
   EXPECT_EQ(Row(kNew).consecutive_valid, 6);
 
-  job.version = kGpu;  // another plan class: nothing to take over
+  job.version = kGpu;  // another plan class: nothing to inherit
   Validate();
   EXPECT_EQ(host.versions.size(), 2U);
   EXPECT_EQ(Row(kGpu).pfc.n, 1);
 }
 
-// Found with golden scenario s10: the look that could not decide has taken the row over already.
-TEST_F(BoincTest, Item19AnInconclusiveLookTakesTheRowOverSoThatNothingIsLost) {
+// Found with golden scenario s10: the inconclusive pass has already transferred the row to the new version.
+TEST_F(BoincTest, Item19AnInconclusivePassTransfersTheRowWithoutLoss) {
   MakeRow(kOld, 5, 2);
   job.version = kNew;
   validation.workunit = WorkunitId(1);
@@ -327,7 +328,7 @@ TEST_F(BoincTest, Item19AnInconclusiveLookTakesTheRowOverSoThatNothingIsLost) {
   EXPECT_EQ(Row(kNew).pfc.n, 6);
 }
 
-TEST_F(BoincTest, Item20TurnaroundIsKeptAtSevenTenths) {
+TEST_F(BoincTest, Item20TurnaroundKeepsSevenTenthsOfItsValue) {
   Validate();
   job.received_time = kStart + 1000;
   Validate();
@@ -337,7 +338,7 @@ TEST_F(BoincTest, Item20TurnaroundIsKeptAtSevenTenths) {
   EXPECT_EQ(host.avg_turnaround, 1000);
 }
 
-TEST_F(BoincTest, Item21AHostWithoutARowGetsNothingRecorded) {
+TEST_F(BoincTest, Item21NothingIsRecordedForADeletedHost) {
   host.deleted = true;
   const ClaimDecision decision = Validate();
   EXPECT_NE(decision.claim.flags & kClaimHostDeleted, 0U);
@@ -347,24 +348,24 @@ TEST_F(BoincTest, Item21AHostWithoutARowGetsNothingRecorded) {
   EXPECT_EQ(host.avg_turnaround, 0);
 }
 
-TEST_F(BoincTest, Item27ARowThatWouldNotBeFiniteKeepsItsContent) {
+TEST_F(BoincTest, Item27ANonFiniteUpdateLeavesTheRowUnchanged) {
   MakeRow(kOld, 3, 1).consecutive_valid = 3;
   validation.fpops_est = 0;
   const ClaimDecision decision = Validate();  // et would be infinite
   EXPECT_EQ(decision.claim.claimed, kFull);
   EXPECT_EQ(Row().pfc, (Average{.n = 3, .mean = 1}));
   EXPECT_EQ(Row().consecutive_valid, 3);
-  EXPECT_EQ(host.avg_turnaround, 5000);  // another statement
+  EXPECT_EQ(host.avg_turnaround, 5000);  // written by another statement
 
   job.elapsed_time = 0;
-  job.cpu_time = 0;  // 0/0: NaN is no ratio out of bounds and enters the version's average
+  job.cpu_time = 0;  // 0/0: NaN is not out of bounds, so it enters the version's average
   EXPECT_EQ(Validate().sample.flags, kSampleUse | kSamplePfc | kSampleCredit);
 }
 
 TEST_F(BoincTest, Item30ErrorsAndTimeoutsCutTheQuota) {
   job.outcome = Outcome::kClientError;
   BoincPolicy().OnFailure(job, Force(), host);
-  EXPECT_TRUE(host.versions.empty());  // an error makes no row
+  EXPECT_TRUE(host.versions.empty());  // an error creates no row
 
   job.outcome = Outcome::kTimeout;
   BoincPolicy().OnFailure(job, Force(), host);
@@ -385,7 +386,7 @@ TEST_F(BoincTest, Item30ErrorsAndTimeoutsCutTheQuota) {
   EXPECT_EQ(Row().max_jobs_per_day, 1);  // never below one
 }
 
-TEST_F(BoincTest, AClaimPricesTheSameAgainFromItsRecord) {
+TEST_F(BoincTest, TheRecordedInputsGiveTheSamePriceAgain) {
   MakeRow(kOld, 10, 4);
   Scales(kOld).pfc = {100, 2};
   Scales(kOld).scale = 0.25;
@@ -426,18 +427,18 @@ TEST(BoincAward, FollowsTheModesOfTheClaims) {
   constexpr Mode kA = Mode::kApproximate;
   constexpr Mode kW = Mode::kWorkunitEstimate;
   const Award kAwards[] = {
-      {"one approximate value is taken as it is", {Of(3, kA)}, 0, 3},
-      {"a lone normal value meets only itself", {Of(3, kN)}, 0, 3},
+      {"a single approximate value is taken unchanged", {Of(3, kA)}, 0, 3},
+      {"a single normal value is taken unchanged", {Of(3, kN)}, 0, 3},
       {"weights 1/0.1 and 1/1.1: 11 to 1", {Of(1, kA), Of(2, kA)}, 0, 13.0 / 12},
       {"two normal values leave the others out", {Of(1, kN), Of(9, kA), Of(2, kN)}, 0, 13.0 / 12},
       {"a lone normal value counts twice", {Of(1, kA), Of(2, kN)}, 0, (11 + 2 * 2) / 13.0},
       {"an estimate counts as approximate", {Of(1, kW), Of(2, kA)}, 0, 13.0 / 12},
       {"the bound comes first", {Of(50, kA)}, 0, 10},
-      {"above the cap is left out", {Of(1, kN), Of(9, kN), Of(2, kN)}, 100, 13.0 / 12},
-      {"nothing left: the estimate", {Of(9, kA), Of(8, kN)}, 100, 1},
+      {"a claim above the cap is left out", {Of(1, kN), Of(9, kN), Of(2, kN)}, 100, 13.0 / 12},
+      {"no claim left: the estimate", {Of(9, kA), Of(8, kN)}, 100, 1},
       {"the estimate is capped too", {Of(9, kA)}, 10, 0.5},
-      {"results without a claim get what the others make", {Of(0, Mode::kNone), Of(2, kA)}, 0, 2},
-      {"none has a claim: the estimate", {Of(0, Mode::kNone)}, 0, 1},
+      {"results without a claim get the credit of the other claims", {Of(0, Mode::kNone), Of(2, kA)}, 0, 2},
+      {"no result has a claim: the estimate", {Of(0, Mode::kNone)}, 0, 1},
   };
   for (const Award& award : kAwards) {
     const Settlement settlement =
@@ -447,7 +448,7 @@ TEST(BoincAward, FollowsTheModesOfTheClaims) {
   }
 }
 
-TEST(BoincAward, SaysWhichClaimsTheCapThrewOut) {
+TEST(BoincAward, MarksTheClaimsThatTheCapExcluded) {
   const std::vector<Claim> claims = {Of(1, Mode::kNormal), Of(9, Mode::kNormal)};
   const Constants constants = DefaultConstants(PolicyKind::kBoinc);
   EXPECT_EQ(BoincPolicy().Settle(claims, 100, constants).modes,
@@ -456,13 +457,13 @@ TEST(BoincAward, SaysWhichClaimsTheCapThrewOut) {
             20);  // before the last cap
 }
 
-// Estimate 0 and a value of 0: weight 1/0. The credit is no number and the grant is refused.
-TEST(BoincAward, IsNoNumberWhereBoincsIsNot) {
+// Estimate 0 and a value of 0: weight 1/0. The credit is NaN and the grant is refused.
+TEST(BoincAward, IsNanWhereBoincsIsNan) {
   EXPECT_TRUE(std::isnan(PeggedAverage(std::vector<double>{0, 0}, 0)));
   EXPECT_EQ(PeggedAverage(std::vector<double>{0}, 0), 0);
 }
 
-TEST(BoincAward, EstimateIsTheJobsSizeWhileNothingIsKnown) {
+TEST(BoincAward, TheEstimateIsTheJobsSizeWithoutAnAverage) {
   EXPECT_EQ(WorkunitEstimate(kE, 0), kE);
   EXPECT_EQ(WorkunitEstimate(kE, 3), 3 * kE);
 }

@@ -32,7 +32,7 @@ TEST(CatalogueTest, WindowIsTheLongerOfThirtyDaysAndFourDelayBounds) {
   }
 }
 
-TEST(CatalogueTest, AGpuIsToldByItsResourceOrElseByItsPlanClass) {
+TEST(CatalogueTest, TheResourceElseThePlanClassIdentifiesAGpu) {
   struct Case {
     Resource resource;
     const char* plan_class;
@@ -59,7 +59,7 @@ TEST(CatalogueTest, AGpuIsToldByItsResourceOrElseByItsPlanClass) {
   }
 }
 
-TEST(CatalogueTest, FindsWhatIsThere) {
+TEST(CatalogueTest, FindsAppsAndLiveVersions) {
   Catalogue catalogue;
   catalogue.apps[1].name = "astropulse";
   catalogue.versions[11].version_num = 7;
@@ -72,7 +72,7 @@ TEST(CatalogueTest, FindsWhatIsThere) {
   for (const int id : {12, 13, 0, -2}) EXPECT_EQ(catalogue.FindVersion(AppVersionId(id)), nullptr) << id;
 }
 
-TEST(PolicyNamesTest, NamesAndObjectsOfAllKinds) {
+TEST(PolicyNamesTest, EveryKindHasANameAndAnObject) {
   struct Case {
     PolicyKind kind;
     const char* name;

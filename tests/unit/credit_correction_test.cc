@@ -1,4 +1,4 @@
-// What is taken back or priced anew, and what goes from recent averages with it.
+// Reversed and repriced credit, and the part of it that leaves recent averages.
 #include "common/credit/accounts/correction.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ constexpr double kWeek = 7 * 86400;
 
 // ---- Recent averages -----------------------------------------------------------------------------------------------
 
-TEST(CorrectionShare, AHalfIsLeftAfterAHalfLifeAndItGoesInProportion) {
+TEST(CorrectionShare, HalvesInAHalfLifeAndIsProportionalToTheReversal) {
   RecentAverage share;
   AddToShare(70'000'000, kNow, share);
   const double at_once = std::log(2.0) * 70 / 7;
@@ -33,19 +33,19 @@ TEST(CorrectionShare, AHalfIsLeftAfterAHalfLifeAndItGoesInProportion) {
   EXPECT_EQ(ShareOff(share, 0, 140'000'000, kNow), 0);
 }
 
-TEST(CorrectionShare, WhatARecordBeforeHasTakenIsNotTakenTwice) {
+TEST(CorrectionShare, AnEarlierReversalIsNotSubtractedTwice) {
   RecentAverage share;
   AddToShare(70'000'000, kNow, share);
   TakeFromShare(share.value, kNow, share);
   EXPECT_EQ(ShareOff(share, 70'000'000, 0, kNow), 0);
 }
 
-TEST(CorrectionShare, WhatIsNoNumberTakesNothing) {
+TEST(CorrectionShare, ANonFiniteShareSubtractsNothing) {
   const RecentAverage share{.value = std::numeric_limits<double>::infinity(), .time = kNow};
   EXPECT_EQ(ShareOff(share, 1, 0, kNow), 0);
 }
 
-TEST(CorrectionPosting, ItsCreditIsNoWorkAndTheCountFalls) {
+TEST(CorrectionPosting, IsNoWorkAndDecreasesTheCount) {
   Account account;
   for (int i = 0; i < 2; ++i)
     Post({.micro = 10'000'000, .app = AppId(3), .now = kNow + i * kWeek, .work_start = kNow - kWeek},
@@ -63,7 +63,7 @@ TEST(CorrectionPosting, ItsCreditIsNoWorkAndTheCountFalls) {
   EXPECT_EQ(account.grants, 1u);
   EXPECT_EQ(account.apps[0].grants, 1u);
   EXPECT_TRUE(account.total_micro == 10'000'000);
-  // More credit is no work either: the average wins what it is told.
+  // Added credit is no work either: the average increases by the amount in the posting.
   Post({.micro = 5'000'000,
         .app = AppId(3),
         .now = kNow + kWeek,
@@ -73,7 +73,7 @@ TEST(CorrectionPosting, ItsCreditIsNoWorkAndTheCountFalls) {
        account);
   EXPECT_EQ(account.recent.value, before - 0.25 + 0.5);
   EXPECT_EQ(account.grants, 1u);
-  // A grant of nothing, taken back: the count alone.
+  // Reversing a grant of 0 credit changes only the count.
   Post({.micro = 0,
         .app = AppId(3),
         .now = kNow + kWeek,
@@ -84,7 +84,7 @@ TEST(CorrectionPosting, ItsCreditIsNoWorkAndTheCountFalls) {
   EXPECT_EQ(account.grants, 0u);
 }
 
-TEST(CorrectionPosting, AResultsFirstCreditBeginsTheAverageOfAnAccountThatHasNone) {
+TEST(CorrectionPosting, AResultsFirstCreditStartsAnAverageThatIsUnset) {
   const PostingFacts reinstated{.micro = 10'000'000,
                                 .app = AppId(3),
                                 .now = kNow,
@@ -98,11 +98,11 @@ TEST(CorrectionPosting, AResultsFirstCreditBeginsTheAverageOfAnAccountThatHasNon
   EXPECT_EQ(account.recent.time, kNow);
   EXPECT_EQ(account.grants, 1u);
   EXPECT_TRUE(account.total_micro == 10'000'000);
-  // What comes back was never in the average of an account that has none.
+  // Credit that is restored was never in the average of an account without an average.
   Account other;
-  PostingFacts given_back = reinstated;
-  given_back.begins_average = false;
-  Post(given_back, other);
+  PostingFacts restored = reinstated;
+  restored.begins_average = false;
+  Post(restored, other);
   EXPECT_EQ(other.recent.value, 0);
 }
 
@@ -129,7 +129,7 @@ Claim BenchmarkClaim(std::uint64_t result, double seconds, const PolicyVersion& 
   return claim;
 }
 
-TEST(Reprice, ByTheSameVersionItIsWhatItWasAndByAnotherWhatThatMakesOfIt) {
+TEST(Reprice, TheSameVersionChangesNothingAndAnotherSetsItsOwnPrice) {
   const PolicyVersion first = Version(PolicyKind::kBenchmark, 1, 1);
   std::vector<RecordedClaim> claims = {{.claim = BenchmarkClaim(1, 40000, first)},
                                        {.claim = BenchmarkClaim(2, 50000, first)}};
@@ -140,18 +140,18 @@ TEST(Reprice, ByTheSameVersionItIsWhatItWasAndByAnotherWhatThatMakesOfIt) {
   EXPECT_EQ(same.micro, RoundToMicro(settled.credit));
   const Repriced twice = Reprice(claims, 0, Version(PolicyKind::kBenchmark, 2, 2));
   EXPECT_EQ(twice.credit, 2 * settled.credit);
-  // The cap is that of then.
+  // The cap is the cap at the time of the grant.
   EXPECT_EQ(Reprice(claims, 1.5 * settled.credit, Version(PolicyKind::kBenchmark, 2, 2)).credit,
             1.5 * settled.credit);
   EXPECT_EQ(Reprice(claims, 0, Version(PolicyKind::kNone, 3, 1)).micro, 0);
-  // Of a replica without a grant there is its claim, and not what it was made of.
+  // For a replica without a grant the ledger has the claim, but not the inputs of the claim.
   claims[1].whole = false;
   EXPECT_EQ(Reprice(claims, 0, first).micro, same.micro);
   EXPECT_EQ(Reprice(claims, 0, Version(PolicyKind::kBenchmark, 2, 2)).problem,
             "replica 2 was granted nothing, so the ledger does not record the inputs of its claim");
 }
 
-TEST(Reprice, WhatTheLedgerDoesNotTellIsNotGuessed) {
+TEST(Reprice, DataMissingInTheLedgerIsNotGuessed) {
   const PolicyVersion first = Version(PolicyKind::kBenchmark, 1, 1);
   const std::vector<RecordedClaim> claims = {{.claim = BenchmarkClaim(1, 40000, first)}};
   EXPECT_EQ(Reprice(claims, 0, Version(PolicyKind::kBoinc, 2, 1)).problem,
@@ -162,7 +162,7 @@ TEST(Reprice, WhatTheLedgerDoesNotTellIsNotGuessed) {
             "that version uses another benchmark of the host than the ledger records");
   EXPECT_EQ(Reprice(claims, 0, Version(PolicyKind::kBenchmark, 2, 1e280)).problem,
             "the price is not a valid amount of credit");
-  // Those that let a project or an app say the credit have the benchmark as well.
+  // Policies in which a project or an app sets the credit record the benchmark as well.
   std::vector<RecordedClaim> assigned = claims;
   assigned[0].claim.policy = PolicyKind::kAssigned;
   EXPECT_EQ(Reprice(assigned, 0, first).micro, Reprice(claims, 0, first).micro);
@@ -187,8 +187,8 @@ TEST(CreditTo, FollowsTheSettlementOfTheApp) {
   }
 }
 
-// The first owner lost 20 of 30 while the job ran, the second all of 40.
-TEST(SettlePartials, WhatWasTakenBackBeforeCountsAsPaidAndIsNeitherSettledNorTakenAgain) {
+// While the job ran, 20 of the first owner's 30 and all of the second owner's 40 micro-credits were reversed.
+TEST(SettlePartials, ReversedPaymentsCountAsPaidAndAreNotSettledAgain) {
   const std::vector<PaidPartial> paid = {{.user = UserId(1), .micro = 30, .reversed = 20},
                                          {.user = UserId(2), .micro = 40, .reversed = 40}};
   struct Row {
@@ -212,18 +212,18 @@ TEST(SettlePartials, WhatWasTakenBackBeforeCountsAsPaidAndIsNeitherSettledNorTak
   }
 }
 
-TEST(TakeBackPaid, TheAverageLosesWhatIsSaidAndNoMoreThanIsInIt) {
+TEST(TakeBackPaid, TheAverageLosesTheGivenAmountUpToItsValue) {
   const PaidPartial before{.user = UserId(1), .micro = 30, .recent = 8, .recent_time = 1000};
   const double week_later = 1000 + 7 * kSecondsPerDay;
   struct Row {
-    double said;
+    double requested;
     double taken;
-    double left;  // as of the time that it was of
+    double left;  // at the average's own time
   };
   for (const Row& row : {Row{1, 1, 6}, Row{4, 4, 0}, Row{99, 4, 0}, Row{-1, 0, 8}}) {
     PaidPartial paid = before;
-    EXPECT_NEAR(TakeBackPaid(20, row.said, week_later, paid), row.taken, 1e-12) << row.said;
-    EXPECT_NEAR(paid.recent, row.left, 1e-12) << row.said;
+    EXPECT_NEAR(TakeBackPaid(20, row.requested, week_later, paid), row.taken, 1e-12) << row.requested;
+    EXPECT_NEAR(paid.recent, row.left, 1e-12) << row.requested;
     EXPECT_EQ(paid.recent_time, 1000);
     EXPECT_EQ(paid.kept(), 10);
   }
@@ -255,7 +255,7 @@ TrickleRule RunTime() {
           .typical = {.median = 2e9, .percentile_95 = 4e9}};
 }
 
-// One job of 1 GFLOP/s on a host of `whetstone`, priced at its dispatch by a version.
+// One job of 1 GFLOP/s on a host with benchmark `whetstone`, priced at its dispatch by a policy version.
 struct Sent {
   double whetstone = 3e9;
   double fpops_bound = 1e25;
@@ -286,7 +286,7 @@ PolicyVersion Paying(std::uint32_t number, std::vector<TrickleRule> rules, doubl
   return version;
 }
 
-// Each rule's change, and a mark that it is seen at.
+// A change of a rule, and a high-water mark at which the change has an effect.
 struct Change {
   const char* name;
   TrickleRule was;
@@ -296,8 +296,8 @@ struct Change {
   bool changes = true;
 };
 
-// What would have been paid, had the job been sent under the other version: that one froze its own price.
-TEST(RepriceTrickles, ItIsWhatThePriceOfTheOtherVersionWouldHaveMadeOfTheMark) {
+// The expected credit is the payment for the same job sent under the other version, which freezes its own price.
+TEST(RepriceTrickles, GivesTheCreditOfAJobSentUnderTheOtherVersion) {
   const Change changes[] = {
       {"factor", Steps(), 1500, [](TrickleRule& rule) { rule.model_factor = 3; }},
       {"multiplier", Steps(), 1500, [](TrickleRule& rule) { rule.multiplier = 0.5; }},
@@ -314,7 +314,7 @@ TEST(RepriceTrickles, ItIsWhatThePriceOfTheOtherVersionWouldHaveMadeOfTheMark) {
       {"constant", Fraction(), 0.3, [](TrickleRule&) {}, 300},
       {"constant", RunTime(), 40 * kDay, [](TrickleRule&) {}, 0},
       {"a lower speed", RunTime(), 40 * kDay, [](TrickleRule& rule) { rule.typical.percentile_95 = 2.5e9; }},
-      {"a higher speed that nothing held back", RunTime(), 40 * kDay,
+      {"a higher limit of the speed that did not apply", RunTime(), 40 * kDay,
        [](TrickleRule& rule) { rule.typical.percentile_95 = 9e9; }, 200, false},
       {"another median", RunTime(), 40 * kDay, [](TrickleRule& rule) { rule.typical.median = 1e9; }, 200,
        false},
@@ -332,12 +332,12 @@ TEST(RepriceTrickles, ItIsWhatThePriceOfTheOtherVersionWouldHaveMadeOfTheMark) {
       const Repriced same = RepriceTrickles({&mark, 1}, then, then);
       EXPECT_EQ(same.problem, "") << one.name;
       EXPECT_EQ(same.credit, CreditOfHighWaterMark(mark.price, one.mark)) << one.name;
-      const Repriced anew = RepriceTrickles({&mark, 1}, then, version);
-      EXPECT_EQ(anew.problem, "") << one.name;
+      const Repriced repriced = RepriceTrickles({&mark, 1}, then, version);
+      EXPECT_EQ(repriced.problem, "") << one.name;
       const double expected = CreditOfHighWaterMark(sent.By(is, version), one.mark);
-      EXPECT_EQ(anew.micro, RoundToMicro(expected)) << one.name;
-      EXPECT_TRUE(bound < 1e20 || (anew.micro != same.micro) == one.changes) << one.name;
-      // And whatever mark comes later, while the job runs.
+      EXPECT_EQ(repriced.micro, RoundToMicro(expected)) << one.name;
+      EXPECT_TRUE(bound < 1e20 || (repriced.micro != same.micro) == one.changes) << one.name;
+      // The frozen price also fits later high-water marks, while the job runs.
       if (CannotContinue(then, version)) continue;
       const RefrozenPrice frozen = Refreeze("a", mark.price, 0, then, version);
       EXPECT_EQ(frozen.problem, "") << one.name;
@@ -350,8 +350,8 @@ TEST(RepriceTrickles, ItIsWhatThePriceOfTheOtherVersionWouldHaveMadeOfTheMark) {
   }
 }
 
-// The project's limit of when the job was sent is in its price, unless the rule's was lower.
-TEST(Refreeze, TheProjectsLimitStaysThatOfThenWhereThePriceTellsIt) {
+// The frozen price contains the project's limit at the time of dispatch, unless the rule's limit was lower.
+TEST(Refreeze, KeepsTheProjectsLimitOfTheDispatchIfThePriceHasIt) {
   TrickleRule limited = Days();
   limited.max_credit = 50;
   TrickleRule higher = limited;
@@ -370,7 +370,7 @@ TEST(Refreeze, TheProjectsLimitStaysThatOfThenWhereThePriceTellsIt) {
   EXPECT_EQ(Refreeze("a", Sent().By(limited, then), 7, then, then).price.max_credit, 50);
 }
 
-TEST(CannotContinue, WhereAnyVarietyIsCountedOtherwiseOrHasNoPrice) {
+TEST(CannotContinue, IfAnyVarietyIsMeasuredDifferentlyOrHasNoPrice) {
   TrickleRule other = Days();
   other.variety = "b";
   TrickleRule longer = Steps();
@@ -388,7 +388,7 @@ TEST(CannotContinue, WhereAnyVarietyIsCountedOtherwiseOrHasNoPrice) {
   EXPECT_NE(CannotContinue(then, Paying(2, {slower})), std::nullopt);
 }
 
-TEST(RepriceTrickles, OfSeveralVarietiesItIsTheBest) {
+TEST(RepriceTrickles, TheVarietyThatPaysMostCounts) {
   TrickleRule days = Days();
   days.variety = "b";
   TrickleRule dearer = Steps();
@@ -401,20 +401,20 @@ TEST(RepriceTrickles, OfSeveralVarietiesItIsTheBest) {
       {.variety = "b", .price = Sent().By(days, then), .high_water_mark = 30}};
   EXPECT_EQ(RepriceTrickles(marks, then, then).credit, 150);
   EXPECT_EQ(RepriceTrickles(marks, then, Paying(2, {dearer, dearer_days})).credit, 600);
-  // Steps that were worth up to 150 came to less than the days, and are in no record.
+  // Steps worth up to 150 paid less than the days, so the ledger has no record of them.
   EXPECT_EQ(
       RepriceTrickles(marks, then, Paying(2, {dearer, days})).problem,
       "the app pays for several varieties of trickles, and the ledger records only the varieties that paid "
       "most");
-  // By the days alone, it is told: steps are not paid for any more.
+  // With a version that pays only for days the price is known, because steps are no longer paid.
   EXPECT_EQ(RepriceTrickles({marks + 1, 1}, then, Paying(2, {dearer_days})).credit, 600);
   EXPECT_EQ(RepriceTrickles(marks, then, Paying(2, {dearer_days})).problem,
             "that version does not pay trickles of variety 'a'");
 }
 
-TEST(RepriceTrickles, WhatTheLedgerDoesNotTellIsNotGuessed) {
+TEST(RepriceTrickles, DataMissingInTheLedgerIsNotGuessed) {
   struct Row {
-    const char* why;  // a part of it
+    const char* why;  // a part of the message
     TrickleRule was;
     double mark;
     std::function<void(TrickleRule&)> change;
@@ -464,7 +464,7 @@ TEST(RepriceTrickles, WhatTheLedgerDoesNotTellIsNotGuessed) {
     const std::string problem = RepriceTrickles({&mark, 1}, then, Paying(2, {is})).problem;
     EXPECT_NE(problem.find(row.why), std::string::npos) << row.why << ": " << problem;
   }
-  // The devices that a limit held back are not in the ledger.
+  // The ledger does not record the full speed of devices that a limit has reduced.
   const PolicyVersion then = Paying(1, {Elapsed()});
   PolicyVersion limited = Paying(2, {Elapsed()});
   limited.constants.max_peak_flops_cpu = 5e8;
@@ -475,7 +475,7 @@ TEST(RepriceTrickles, WhatTheLedgerDoesNotTellIsNotGuessed) {
       "that version limits speeds or scales differently, and the ledger records only the limited values");
 }
 
-TEST(RepriceTrickles, WhatIsHeldBackByOneLimitIsHeldBackByALowerOne) {
+TEST(RepriceTrickles, CreditAtALimitIsReducedByALowerLimit) {
   TrickleRule at_most = Days();
   at_most.max_credit = 100;
   TrickleRule lower = at_most;
@@ -483,14 +483,14 @@ TEST(RepriceTrickles, WhatIsHeldBackByOneLimitIsHeldBackByALowerOne) {
   const PolicyVersion then = Paying(1, {at_most});
   const RecordedHighWaterMark mark{.variety = "a", .price = Sent().By(at_most, then), .high_water_mark = 40};
   EXPECT_EQ(RepriceTrickles({&mark, 1}, then, Paying(2, {lower})).credit, 60);
-  // The project's limit of then holds whatever the rule's is.
+  // The project's limit at the time of dispatch holds with any limit of the rule.
   TrickleRule none = at_most;
   none.max_credit = 0;
   const RecordedHighWaterMark held{
       .variety = "a", .price = Sent{.max_granted_credit = 50}.By(at_most, then), .high_water_mark = 40};
-  const Repriced anew = RepriceTrickles({&held, 1}, then, Paying(2, {none}));
-  EXPECT_EQ(anew.problem, "");
-  EXPECT_EQ(anew.credit, 50);
+  const Repriced repriced = RepriceTrickles({&held, 1}, then, Paying(2, {none}));
+  EXPECT_EQ(repriced.problem, "");
+  EXPECT_EQ(repriced.credit, 50);
 }
 
 }  // namespace

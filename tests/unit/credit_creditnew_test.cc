@@ -34,12 +34,12 @@ TEST_F(CreditNewTest, WithoutScalesAJobIsWorthItsPeakFlopCount) {
   EXPECT_EQ(decision.claim.delay_bound, kDelayBound);
 }
 
-TEST_F(CreditNewTest, TheSeedsCobblestoneIsHalfOfTodays) {
+TEST_F(CreditNewTest, TheCobblestoneOfS000IsHalfOfTodays) {
   world.Rules().cobblestones_per_gflops_day = 100;  // "C = F*100/86400e9"
   EXPECT_EQ(world.ClaimOf({}, host).claimed, 10);
 }
 
-TEST_F(CreditNewTest, BothScalesMultiplyOneAfterTheOther) {
+TEST_F(CreditNewTest, BothScalesAreMultiplied) {
   world.SetVersion(kCpuVersion, 500, 0.75, 0.5);
   host = world.Trusted(10, 0.5);
   const Claim claim = world.ClaimOf({}, host);
@@ -53,7 +53,7 @@ TEST_F(CreditNewTest, BothScalesMultiplyOneAfterTheOther) {
   EXPECT_EQ(claim.version_pfc_mean, 0.75);
 }
 
-TEST_F(CreditNewTest, HostScaleNeedsTenSamplesAndStopsAtTen) {
+TEST_F(CreditNewTest, HostScaleNeedsTenSamplesAndIsAtMostTen) {
   struct Case {
     const char* what;
     double n;
@@ -92,7 +92,7 @@ TEST_F(CreditNewTest, TheClaimDoesNotDependOnItsOwnSample) {
 
 // ---- Sanity check ----
 
-TEST_F(CreditNewTest, AnInsanePeakFlopCountGetsTheDefaultAndTouchesNothing) {
+TEST_F(CreditNewTest, AnInsanePeakFlopCountGetsTheDefaultAndNoStatistics) {
   struct Case {
     const char* what;
     double elapsed;
@@ -105,8 +105,8 @@ TEST_F(CreditNewTest, AnInsanePeakFlopCountGetsTheDefaultAndTouchesNothing) {
       {"above the bound, min_avg_pfc undefined: E", kSeconds, kGflops, kE * 0.5, false, 20},
       {"above the bound: min_avg_pfc x E", kSeconds, kGflops, kE * 0.5, true, 10},
       {"infinite elapsed time", kInfinity, kGflops, 1000 * kE, true, 10},
-      {"elapsed time is no number", kNan, kGflops, 1000 * kE, true, 10},
-      {"peak FLOP/s is no number", kSeconds, kNan, 1000 * kE, true, 10},
+      {"elapsed time is NaN", kNan, kGflops, 1000 * kE, true, 10},
+      {"peak FLOP/s is NaN", kSeconds, kNan, 1000 * kE, true, 10},
       {"the product overflows", 1e200, 1e200, kInfinity, true, 10},
       {"negative", -kSeconds, kGflops, 1000 * kE, true, 10},
   };
@@ -141,9 +141,9 @@ TEST_F(CreditNewTest, ExactlyTheBoundIsSane) {
   EXPECT_EQ(world.ClaimOf(job, host).mode, Mode::kApproximate);
 }
 
-TEST_F(CreditNewTest, ASizeThatIsNoNumberMakesNoClaimRatherThanAWrongOne) {
+TEST_F(CreditNewTest, AnInvalidSizeMakesNoClaim) {
   Job job;
-  job.fpops_bound = 0;  // so that the default is due
+  job.fpops_bound = 0;  // so that the default applies
   job.fpops_est = -kE;
   const Claim claim = world.ClaimOf(job, host);
   EXPECT_EQ(claim.mode, Mode::kNone);
@@ -154,7 +154,7 @@ TEST_F(CreditNewTest, ASizeThatIsNoNumberMakesNoClaimRatherThanAWrongOne) {
 
 // ---- Limits of each quantity (S003) ----
 
-TEST_F(CreditNewTest, QuantitiesBeyondTheProjectsLimitsAreClampedAndTheClaimSaysSo) {
+TEST_F(CreditNewTest, QuantitiesBeyondTheProjectsLimitsAreClampedAndMarked) {
   struct Case {
     const char* what;
     Job job;
@@ -190,7 +190,7 @@ TEST_F(CreditNewTest, QuantitiesBeyondTheProjectsLimitsAreClampedAndTheClaimSays
        0,
        200,
        false},
-      // A limit of one kind of device, whatever else the job uses.
+      // The limit of one kind of device applies independently of the job's other devices.
       {"half a CPU without limit beside a GPU that is too fast",
        {.version = kGpuVersion,
         .peak_flops = 10.5e9,
@@ -204,7 +204,7 @@ TEST_F(CreditNewTest, QuantitiesBeyondTheProjectsLimitsAreClampedAndTheClaimSays
        0,
        50,
        true},
-      {"the same, where only the GPU's speed is told",
+      {"the same, with only the GPU's speed reported",
        {.version = kGpuVersion,
         .peak_flops = 10.5e9,
         .devices = 1.5,
@@ -216,7 +216,7 @@ TEST_F(CreditNewTest, QuantitiesBeyondTheProjectsLimitsAreClampedAndTheClaimSays
        0,
        50,
        true},
-      {"the same, where only the CPU's speed is told",
+      {"the same, with only the CPU's speed reported",
        {.version = kGpuVersion,
         .peak_flops = 10.5e9,
         .devices = 1.5,
@@ -261,8 +261,14 @@ TEST_F(CreditNewTest, QuantitiesBeyondTheProjectsLimitsAreClampedAndTheClaimSays
        0,
        80,
        false},
-      {"a GPU job that names no usage", {.version = kGpuVersion, .peak_flops = 10e9}, 1e9, 3e9, 0, 60, true},
-      {"longer than since it was sent", {.elapsed = 2 * kSeconds, .received = kSeconds}, 0, 0, 0, 20, true},
+      {"a GPU job without usage", {.version = kGpuVersion, .peak_flops = 10e9}, 1e9, 3e9, 0, 60, true},
+      {"longer than the time since dispatch",
+       {.elapsed = 2 * kSeconds, .received = kSeconds},
+       0,
+       0,
+       0,
+       20,
+       true},
       {"exactly as long", {.elapsed = kSeconds, .received = kSeconds}, 0, 0, 0, 20, false},
   };
   for (const Case& c : cases) {
@@ -277,12 +283,12 @@ TEST_F(CreditNewTest, QuantitiesBeyondTheProjectsLimitsAreClampedAndTheClaimSays
     EXPECT_EQ(claim.elapsed_time, c.job.elapsed);  // as it was reported
     EXPECT_EQ(claim.peak_flops, c.job.peak_flops);
     EXPECT_EQ(world.Row(one, c.job.version).pfc.mean,
-              c.claimed / kFull);  // what is claimed is what is averaged
+              c.claimed / kFull);  // the average contains the claimed value
     EXPECT_TRUE(SamePriceAgain(world.policy, claim, world.Rules()));
   }
 }
 
-TEST_F(CreditNewTest, AClientWithoutElapsedTimeIsTakenAtItsCpuTime) {
+TEST_F(CreditNewTest, WithoutElapsedTimeTheCpuTimeCounts) {
   Job job;
   job.elapsed = 0;
   job.cpu_time = kSeconds / 2;
@@ -326,7 +332,7 @@ TEST_F(CreditNewTest, AVersionThatLeftTheCatalogueIsPaidLikeAnAnonymousOne) {
 
 // ---- Grants ----
 
-TEST_F(CreditNewTest, ReplicasGetTheAverageOfThoseNeitherAnonymousNorOnProbation) {
+TEST_F(CreditNewTest, AnonymousAndProbationClaimsAreLeftOutOfTheAverage) {
   struct Replica {
     double claimed;
     std::uint32_t flags;
@@ -342,10 +348,10 @@ TEST_F(CreditNewTest, ReplicasGetTheAverageOfThoseNeitherAnonymousNorOnProbation
       {"three", {{10, 0}, {20, 0}, {60, 0}}, 0, 30},
       {"one anonymous", {{10, 0}, {100, kClaimAnonymous}}, 0, 10},
       {"one on probation", {{10, kClaimOnProbation}, {100, 0}}, 0, 100},
-      {"none left: min_avg_pfc x E", {{10, kClaimOnProbation}, {100, kClaimAnonymous}}, 0, 5},
-      {"a deleted host's counts for the other", {{10, kClaimHostDeleted}, {20, 0}}, 0, 15},
+      {"no claim left: min_avg_pfc x E", {{10, kClaimOnProbation}, {100, kClaimAnonymous}}, 0, 5},
+      {"the claim of a deleted host counts", {{10, kClaimHostDeleted}, {20, 0}}, 0, 15},
       {"a default claim counts", {{10, kClaimSanityFailed}, {20, 0}}, 0, 15},
-      {"one above the cap is thrown out", {{10, 0}, {100, 0}}, 50, 10},
+      {"a claim above the cap is excluded", {{10, 0}, {100, 0}}, 50, 10},
       {"all above the cap: min_avg_pfc x E", {{60, 0}, {100, 0}}, 50, 5},
       {"the fallback is capped too", {{60, 0}, {100, 0}}, 3, 3},
       {"no claim at all", {{0, kClaimNoClaim}, {20, 0}}, 0, 20},
@@ -381,8 +387,8 @@ TEST_F(CreditNewTest, TheFallbackUsesTheNewestEpochAmongTheClaims) {
   EXPECT_EQ(world.Settle({later, old}).credit, 10);
 }
 
-TEST_F(CreditNewTest, SingleReplicationGrantsWhatIsClaimed) {
-  // "in this case, granted credit = claimed credit", whatever the host's standing.
+TEST_F(CreditNewTest, SingleReplicationGrantsTheClaim) {
+  // "in this case, granted credit = claimed credit", even for a host on probation.
   world.App().host_scale_check = true;
   const Claim claim = world.ClaimOf({}, host);
   ASSERT_TRUE(Has(claim, kClaimOnProbation));
@@ -390,7 +396,7 @@ TEST_F(CreditNewTest, SingleReplicationGrantsWhatIsClaimed) {
 }
 
 TEST_F(CreditNewTest, ALoneClaimOfAReplicatedWorkunitIsNoSingleReplication) {
-  // The other replica's partner never came; what is left is on probation.
+  // The claim of the other replica never arrived, and the remaining claim is on probation.
   world.App().host_scale_check = true;
   world.SetMinAvgPfc(0.25);
   Job job;
@@ -413,7 +419,7 @@ TEST_F(CreditNewTest, CappedClaimsAreMarked) {
 
 // ---- One-time cheats ----
 
-TEST_F(CreditNewTest, AOneTimeCheatLosesItsScaleItsStandingAndItsVoteAtOnce) {
+TEST_F(CreditNewTest, AOneTimeCheatLosesItsScaleTrustAndVoteAtOnce) {
   world.SetVersion(kCpuVersion, 500, 0.5, 0);
   host = world.Trusted(50, 0.25);
   world.Row(host).error_rate = 0.01;
@@ -425,7 +431,7 @@ TEST_F(CreditNewTest, AOneTimeCheatLosesItsScaleItsStandingAndItsVoteAtOnce) {
   const Claim claim = world.ClaimOf(job, host);
   EXPECT_TRUE(Has(claim, kClaimOneTimeCheat));
   EXPECT_TRUE(Has(claim, kClaimOnProbation));
-  EXPECT_FALSE(Has(claim, kClaimHasHostScale));  // would have doubled it
+  EXPECT_FALSE(Has(claim, kClaimHasHostScale));  // the host scale would have doubled the claim
   EXPECT_EQ(claim.mode, Mode::kProbation);
   EXPECT_EQ(world.Row(host).error_rate, 0.1);
   EXPECT_TRUE(world.Row(host).scale_probation);
@@ -447,7 +453,7 @@ TEST_F(CreditNewTest, ExactlyTwentyTimesIsNoCheat) {
   EXPECT_FALSE(Has(world.ClaimOf(job, host), kClaimOneTimeCheat));
 }
 
-TEST_F(CreditNewTest, WithoutTheCheckACheatsProbationEndsWithAValidResultAfterOneDelayBound) {
+TEST_F(CreditNewTest, WithoutTheCheckAValidResultEndsProbationAfterTheDelayBound) {
   ASSERT_FALSE(world.App().host_scale_check);
   world.SetVersion(kCpuVersion, 500, 0.5, 0);
   host = world.Trusted(50, 0.25);
@@ -467,7 +473,7 @@ TEST_F(CreditNewTest, WithoutTheCheckACheatsProbationEndsWithAValidResultAfterOn
   const Claim clearing = world.ClaimOf(job, host);  // still on probation: at most 1
   EXPECT_EQ(clearing.claimed, 20);
   EXPECT_TRUE(Has(clearing, kClaimOnProbation));
-  EXPECT_FALSE(world.Row(host).scale_probation);  // cleared after its claim
+  EXPECT_FALSE(world.Row(host).scale_probation);  // cleared after the claim
   world.Row(host).pfc = {50, 0.25};
   job.validated = end + 2;
   EXPECT_EQ(world.ClaimOf(job, host).claimed, 40);
@@ -492,7 +498,7 @@ TEST_F(CreditNewTest, AnOutlierIsNeitherAveragedNorACheat) {
 TEST_F(CreditNewTest, WithTheCheckOnANewHostEarnsItsScaleOverOneDelayBound) {
   world.App().host_scale_check = true;
   world.SetVersion(kCpuVersion, 500, 1, 0);
-  world.Row(host).pfc = {50, 0.5};  // host scale 2, once it is believed
+  world.Row(host).pfc = {50, 0.5};  // host scale 2, once the host is trusted
   struct Step {
     const char* what;
     double validated;
@@ -503,8 +509,8 @@ TEST_F(CreditNewTest, WithTheCheckOnANewHostEarnsItsScaleOverOneDelayBound) {
   EXPECT_EQ(world.Row(host).host_scale_time, kStart + kDelayBound);
   const Step steps[] = {
       {"before host_scale_time: none", kDelayBound - 1, 20, Mode::kProbation},
-      {"at it: at most 1, and not cleared by this one", kDelayBound, 20, Mode::kProbation},
-      {"after it: at most 1; this one clears", kDelayBound + 1, 20, Mode::kProbation},
+      {"at host_scale_time: at most 1, and probation continues", kDelayBound, 20, Mode::kProbation},
+      {"after host_scale_time: at most 1, and probation ends", kDelayBound + 1, 20, Mode::kProbation},
       {"trusted", kDelayBound + 2, 40, Mode::kApproximate},
   };
   for (const Step& step : steps) {
@@ -529,7 +535,7 @@ TEST_F(CreditNewTest, OnProbationAnInefficientHostIsStillScaledDown) {
             10);  // 1/2: "max the scale factor with 1" limits it from above only
 }
 
-TEST_F(CreditNewTest, WithoutADispatchTheCompletionTellsWhenTheJobWasSent) {
+TEST_F(CreditNewTest, WithoutADispatchTheCompletionGivesTheTimeOfDispatch) {
   world.App().host_scale_check = true;
   Job job;
   job.sent = 5000;
@@ -580,26 +586,26 @@ TEST_F(CreditNewTest, AnInvalidResultPutsAHostOnProbationAndMakesNoClaim) {
 }
 
 TEST_F(CreditNewTest, ACherryPickerNeverGetsMoreThanItsPeakFlopCount) {
-  // Jobs of an hour and of 6 minutes have the same E. The host aborts the long ones; the short ones pull its
-  // average down until its scale would be 5.5. With the check each abort takes the scale away again.
+  // Jobs of 8640 s and of 864 s have the same E. The host aborts the long jobs; the short jobs reduce its average
+  // until its scale would be 5.5. With the check each abort removes the scale again.
   world.App().host_scale_check = true;
   world.SetVersion(kCpuVersion, 500, 0.55, 0);
   for (int i = 0; i < 200; ++i) {
     const double t = i * 20000.0;
-    Job shorty{.elapsed = 0.1 * kSeconds, .sent = t, .received = t + kSeconds, .validated = t + kSeconds};
-    const Claim claim = world.ClaimOf(shorty, host);
+    Job short_job{.elapsed = 0.1 * kSeconds, .sent = t, .received = t + kSeconds, .validated = t + kSeconds};
+    const Claim claim = world.ClaimOf(short_job, host);
     EXPECT_LE(claim.claimed, 2) << i;
-    Job longy{.sent = t, .received = t + 100};
-    world.Fail(longy, Outcome::kAbortedByUser, host);
+    Job long_job{.sent = t, .received = t + 100};
+    world.Fail(long_job, Outcome::kAbortedByUser, host);
   }
-  // Without it, after ten jobs each short one is paid 5.5 times.
+  // Without the check, each short job after the first ten is paid 5.5 times its peak FLOP count.
   world.App().host_scale_check = false;
   HostRecord unchecked;
   double claimed = 0;
   for (int i = 0; i < 200; ++i) {
     const double t = i * 20000.0;
-    Job shorty{.elapsed = 0.1 * kSeconds, .sent = t, .received = t + kSeconds, .validated = t + kSeconds};
-    claimed = world.ClaimOf(shorty, unchecked).claimed;
+    Job short_job{.elapsed = 0.1 * kSeconds, .sent = t, .received = t + kSeconds, .validated = t + kSeconds};
+    claimed = world.ClaimOf(short_job, unchecked).claimed;
     world.Fail({.sent = t, .received = t + 100}, Outcome::kAbortedByUser, unchecked);
   }
   EXPECT_NEAR(claimed, 11, 1e-9);
@@ -617,7 +623,7 @@ TEST_F(CreditNewTest, AConstantExaggerationIsScaledDown) {
 
 // ---- Statistics and reliability ----
 
-TEST_F(CreditNewTest, AValidJobFeedsTheHostsStatisticsAndTellsTheCoordinator) {
+TEST_F(CreditNewTest, AValidJobFeedsTheHostsStatisticsAndMakesASample) {
   Job job;
   job.elapsed = kSeconds / 2;
   const ClaimDecision decision = world.Validate(job, host);
@@ -645,7 +651,7 @@ TEST_F(CreditNewTest, ASampleWhoseVarianceWouldOverflowIsRefused) {
   job.fpops_est = 1e-200;
   const ClaimDecision decision = world.Validate(job, host);
   EXPECT_TRUE(decision.has_sample);
-  EXPECT_EQ(world.Row(host).et.n, 1);  // the first has no deviation
+  EXPECT_EQ(world.Row(host).et.n, 1);  // the first sample has no deviation
   job.elapsed = kSeconds / 2;
   (void)world.Validate(job, host);
   EXPECT_EQ(world.Row(host).et.n, 1);
@@ -663,7 +669,7 @@ TEST_F(CreditNewTest, ALateResultFeedsStatisticsToo) {
   EXPECT_EQ(world.Row(host).pfc.n, 1);
 }
 
-TEST_F(CreditNewTest, AnUnreplicatedResultDoesNotCountForTheRunOfValidOnes) {
+TEST_F(CreditNewTest, AnUnreplicatedResultDoesNotExtendTheRunOfValidResults) {
   Job job;
   job.unreplicated = true;
   EXPECT_TRUE(Has(world.ClaimOf(job, host), kClaimUnreplicated));
@@ -680,14 +686,14 @@ TEST_F(CreditNewTest, ANewVersionInheritsTheHostsRecord) {
   EXPECT_EQ(claim.host_pfc_n, 50);
   EXPECT_EQ(claim.claimed, 40);
   EXPECT_EQ(world.Row(host, 13).consecutive_valid, 9);
-  EXPECT_EQ(world.Row(host, kCpuVersion).pfc.n, 50);  // jobs of the old version may still come
+  EXPECT_EQ(world.Row(host, kCpuVersion).pfc.n, 50);  // jobs of the old version may still arrive
   EXPECT_EQ(world.ClaimOf({.version = 14}, host).host_pfc_n, 0);
-  // An old version's first job does not take over what the new one has.
+  // The first job of an old version does not inherit the record of the new version.
   HostRecord only_new = world.Trusted(50, 0.5, 13);
   EXPECT_EQ(world.ClaimOf({}, only_new).host_pfc_n, 0);
 }
 
-TEST_F(CreditNewTest, RowsOfDeletedVersionsGoWhenARowIsAdded) {
+TEST_F(CreditNewTest, RowsOfDeletedVersionsAreRemovedWhenARowIsAdded) {
   host = world.Trusted(50, 0.5);
   (void)world.ClaimOf({.version = -2}, host);
   world.RemoveVersion(kCpuVersion);
@@ -697,9 +703,9 @@ TEST_F(CreditNewTest, RowsOfDeletedVersionsGoWhenARowIsAdded) {
   EXPECT_EQ(host.versions[1].version, AppVersionId(kGpuVersion));
 }
 
-TEST_F(CreditNewTest, TheMedianOfHostsTakesTheMeansPlaceWhereItIsPublished) {
+TEST_F(CreditNewTest, APublishedMedianOfHostsReplacesTheMean) {
   VersionScale& version = world.Version(kCpuVersion);
-  version.pfc = {500, 8};  // dragged up by a cheat
+  version.pfc = {500, 8};  // raised by a cheat
   version.scale = 0.125;
   version.cached = true;
   version.cached_pfc = {500, 1};

@@ -61,11 +61,11 @@ TEST_F(CreditNewV2Test, OneTimeCheatsAreCappedAtTenTimesTheAppsMean) {
   const Claim capped = world.ClaimOf(job, host);
   EXPECT_EQ(capped.claimed, 200);
   EXPECT_TRUE(Has(capped, kClaimOneTimeCheat));
-  EXPECT_EQ(host.apps[0].npfc_mean, 10);  // what is claimed is what is averaged
+  EXPECT_EQ(host.apps[0].npfc_mean, 10);  // the average contains the claimed value
   EXPECT_TRUE(SamePriceAgain(world.policy, capped, world.Rules()));
 }
 
-TEST_F(CreditNewV2Test, ATinyHostAverageDoesNotLiftTheClaimAboveTheCapEither) {
+TEST_F(CreditNewV2Test, ATinyHostAverageDoesNotRaiseTheClaimAboveTheCap) {
   SetAppMean(1);
   SetHostMean(host, 0.001);
   EXPECT_EQ(world.ClaimOf({}, host).claimed, 200);  // not 20,000
@@ -107,13 +107,13 @@ TEST_F(CreditNewV2Test, ErrorTimeOutOrInvalidResetsTheHostsAveragesOfAllApps) {
     EXPECT_EQ(one.apps[0].error_rate, c.reset ? 0.1 : 0.02);
     EXPECT_EQ(one.apps[1].npfc_mean, c.reset ? 0.25 : 0.01);
     EXPECT_EQ(one.apps[1].error_rate, c.reset ? 0.3 : 0.03);
-    EXPECT_EQ(one.apps[2].weight, c.reset ? 0 : kE);  // an app without an average leaves the host without one
+    EXPECT_EQ(one.apps[2].weight, c.reset ? 0 : kE);  // an app without an average removes the host's average
     EXPECT_EQ(world.Row(one).error_rate, c.reset ? 0.1 : 0.02);
     EXPECT_EQ(one.apps[0].weight, 10 * kE);
   }
 }
 
-TEST_F(CreditNewV2Test, ACherryPickerIsPutBackToTheAppsMean) {
+TEST_F(CreditNewV2Test, ErrorsResetACherryPickerToTheAppsMean) {
   // "soon it will be getting several thousand times more credit per actual work": jobs of 1 s among jobs of
   // an hour.
   SetAppMean(1);
@@ -139,7 +139,7 @@ TEST_F(CreditNewV2Test, GrantIsTheMinOfTheValidResults) {
   EXPECT_EQ(world.Settle(claims).credit, 10);  // min is the policy, not an option
 }
 
-TEST_F(CreditNewV2Test, InsaneOrAnonymousJobsArePaidByTheAppsMeanAndTeachNothing) {
+TEST_F(CreditNewV2Test, InsaneOrAnonymousJobsArePaidTheAppsMeanAndFeedNothing) {
   SetAppMean(0.5);
   Job insane{.peak_flops = std::numeric_limits<double>::infinity()};
   const ClaimDecision decision = world.Validate(insane, host);
@@ -162,7 +162,7 @@ TEST_F(CreditNewV2Test, AValidResultLowersTheErrorRateAndIsASampleOfTheApp) {
   EXPECT_EQ(decision.sample.weight, kE);
 }
 
-TEST(WeightedAverageTest, FadesWhatCameBefore) {
+TEST(WeightedAverageTest, FadesEarlierValues) {
   WeightedAverage average;
   EXPECT_TRUE(UpdateWeighted(average, {4, 2}, 0.5));
   EXPECT_EQ(average.mean, 4);
@@ -171,7 +171,7 @@ TEST(WeightedAverageTest, FadesWhatCameBefore) {
   EXPECT_EQ(average.mean, 2.5);
 }
 
-TEST(WeightedAverageTest, RefusesWhatIsNoNumberOrSize) {
+TEST(WeightedAverageTest, RefusesInvalidValuesAndSizes) {
   const double infinity = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const WeightedValue refused[] = {{-1, 1}, {nan, 1}, {infinity, 1}, {1, 0},

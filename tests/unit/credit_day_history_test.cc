@@ -1,4 +1,5 @@
-// Histories in blocks: the same sums as in one piece, whatever comes in whatever order, in rows of bounded size and number.
+// A history in blocks has the same sums as a history in one piece, for postings in any order, in rows of bounded
+// size and number.
 #include "common/credit/accounts/day_history.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@
 namespace cobblestone::credit {
 namespace {
 
-// In blocks, as stages keep it.
+// A history in blocks, as stages store it.
 struct Blocks {
   std::vector<DaySum> days;
   std::map<std::uint32_t, DayBlock<DaySum>> rows;
@@ -41,7 +42,7 @@ std::string Text(const std::vector<DaySum>& days) {
   return text;
 }
 
-TEST(DayHistory, InBlocksIsAsInOnePieceWhateverComesWhen) {
+TEST(DayHistory, InBlocksEqualsOnePieceForPostingsInAnyOrder) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     std::mt19937_64 random(seed);
     std::vector<DaySum> plain;
@@ -49,7 +50,7 @@ TEST(DayHistory, InBlocksIsAsInOnePieceWhateverComesWhen) {
     std::int64_t now = static_cast<std::int64_t>(random() % 2000) - 1000;
     for (int i = 0; i < 1500; ++i) {
       now += static_cast<std::int64_t>(random() % 3);
-      if (random() % 200 == 0) now += static_cast<std::int64_t>(random() % 500);  // nothing for long
+      if (random() % 200 == 0) now += static_cast<std::int64_t>(random() % 500);  // a long pause
       const std::int64_t late = random() % 10 == 0 ? static_cast<std::int64_t>(random() % 450) : 0;
       const DaySum one{
           .micro = static_cast<std::int64_t>(random() % 1000) - 100, .day = now - late, .grants = 1};
@@ -65,12 +66,12 @@ TEST(DayHistory, InBlocksIsAsInOnePieceWhateverComesWhen) {
   }
 }
 
-TEST(DayHistory, AHistoryOfAnOlderProgramIsFiledWhenTheNextSumComes) {
+TEST(DayHistory, AHistoryWithoutBlocksIsFiledWithTheNextSum) {
   Blocks blocks;
   for (std::int64_t day = 1; day <= 390; day += 3)
     AddDay({.micro = day, .day = day, .grants = 1}, blocks.days);
   std::vector<DaySum> plain = blocks.days;
-  EXPECT_EQ(Text(blocks.Whole()), Text(plain)) << "as it was";
+  EXPECT_EQ(Text(blocks.Whole()), Text(plain)) << "unchanged before the next sum";
   for (const std::int64_t day : {100, 391, 500}) {
     AddDay({.micro = 7, .day = day, .grants = 1}, plain);
     blocks.Add({.micro = 7, .day = day, .grants = 1});
@@ -79,18 +80,18 @@ TEST(DayHistory, AHistoryOfAnOlderProgramIsFiledWhenTheNextSumComes) {
   EXPECT_EQ(blocks.days.size(), 1u);
 }
 
-// A reader has the days as they were, and rows as they are a commit later.
-TEST(DayHistory, WhatIsFiledBetweenTwoLooksIsNotSeenTwice) {
+// A reader can combine the days of one commit with the block rows of the next commit.
+TEST(DayHistory, DaysFiledBetweenTwoReadsAreNotCountedTwice) {
   Blocks blocks;
   for (std::int64_t day = 0; day < 60; ++day) blocks.Add({.micro = 1, .day = day, .grants = 1});
   const std::vector<DaySum> before = blocks.Whole();
-  std::vector<DaySum> looked = blocks.days;
+  std::vector<DaySum> days_read = blocks.days;
   blocks.Add({.micro = 1, .day = 70, .grants = 1});
-  AddOlderBlocks(looked, [&](std::uint32_t row) { return &blocks.rows[row]; });
-  EXPECT_EQ(Text(looked), Text(before));
+  AddOlderBlocks(days_read, [&](std::uint32_t row) { return &blocks.rows[row]; });
+  EXPECT_EQ(Text(days_read), Text(before));
 }
 
-TEST(DayHistory, DaysBeforeTheEpochAndWildOnesHaveRowsToo) {
+TEST(DayHistory, DaysBeforeTheEpochAndExtremeDaysHaveRowsToo) {
   EXPECT_EQ(DayOf(-1), -1);
   EXPECT_EQ(DayOf(86400), 1);
   EXPECT_LT(DayOf(-1e300), -1'000'000'000'000);

@@ -1,4 +1,4 @@
-// What holds of every policy that is not BOINC's, for any input.
+// Properties of every policy except BOINC's, for any input.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -31,7 +31,7 @@ const std::vector<Kind>& Kinds() {
   return kinds;
 }
 
-// Numbers as they come: mostly plausible, sometimes anything.
+// Mostly plausible numbers, sometimes arbitrary ones.
 rc::Gen<double> Number(double around) {
   const double infinity = std::numeric_limits<double>::infinity();
   return rc::gen::weightedOneOf<double>({
@@ -118,7 +118,7 @@ void CheckRecord(const HostRecord& host) {
   }
 }
 
-RC_GTEST_PROP(PolicyPropertiesTest, AClaimIsCreditAndItsRecordGivesTheSameBitsAgain, ()) {
+RC_GTEST_PROP(PolicyPropertiesTest, AClaimIsValidCreditAndIsReproducedBitForBit, ()) {
   World world = AnyWorld();
   HostRecord host = AnyHost();
   const int jobs = *rc::gen::inRange(1, 30);
@@ -190,7 +190,7 @@ std::vector<Claim> AnyClaims() {
 
 RC_GTEST_PROP(PolicyPropertiesTest, AGrantLiesBetweenTheClaimsThatCountAndIgnoresTheirOrder, ()) {
   const Kind kind = *rc::gen::elementOf(Kinds());
-  if (kind.kind == PolicyKind::kAssigned) return;  // the canonical result's word decides there
+  if (kind.kind == PolicyKind::kAssigned) return;  // there the canonical result alone decides
   World world(*kind.policy, kind.kind);
   world.Rules().replication =
       *rc::gen::element(Replication::kAverage, Replication::kMin, Replication::kMedian);

@@ -1,5 +1,5 @@
-// Scale probation by itself (S000, 'Cherry picking', 'One-time cheats'); as part of claims:
-// credit_creditnew_test.cc.
+// Scale probation alone (S000, 'Cherry picking', 'One-time cheats'). credit_creditnew_test.cc tests probation as a
+// part of claims.
 #include "common/credit/policies/probation.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 constexpr bool kOn = true;
 constexpr bool kOff = false;
 
-TEST(ProbationTest, ARowIsOnProbationFromTheStartWhereTheAppChecks) {
+TEST(ProbationTest, ANewRowIsOnProbationIfTheAppChecks) {
   const HostVersion row;
   EXPECT_TRUE(OnProbation(row, kOn));
   EXPECT_FALSE(OnProbation(row, kOff));

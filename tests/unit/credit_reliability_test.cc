@@ -47,7 +47,7 @@ TEST(ReliabilityTest, TheQuotaNeverFallsBelowOne) {
   EXPECT_EQ(row.max_jobs_per_day, 2);
 }
 
-TEST(ReliabilityTest, ALoweredProjectQuotaDoesNotRaiseOrCutAHostsAtASuccess) {
+TEST(ReliabilityTest, ASuccessKeepsAQuotaAboveALoweredProjectQuota) {
   HostVersion row;
   row.max_jobs_per_day = 300;
   NoteSuccess(200, row);
@@ -73,7 +73,7 @@ TEST(ReliabilityTest, ARunOfValidResultsEndsWithAnyFailure) {
   HostVersion row;
   for (int i = 0; i < 3; ++i) NoteValid(true, constants, row);
   NoteValid(false, constants, row);
-  EXPECT_EQ(row.consecutive_valid, 3);  // compared with nobody
+  EXPECT_EQ(row.consecutive_valid, 3);  // an unreplicated result is compared with no other
   NoteInvalid(constants, row);
   EXPECT_EQ(row.consecutive_valid, 0);
   NoteValid(true, constants, row);
@@ -91,7 +91,7 @@ TEST(ReliabilityTest, JobsOfADayAreCountedByTheDayTheyWereSent) {
   CountJob(day + 86400, row);
   EXPECT_EQ(row.jobs_today, 1);
   EXPECT_EQ(JobsLeft(row, 19001, 200), 2);
-  CountJob(day + 20, row);  // yesterday's, come late
+  CountJob(day + 20, row);  // a late job of the previous day
   EXPECT_EQ(JobsLeft(row, 19001, 200), 2);
   EXPECT_EQ(JobsLeft(row, 19002, 200), 3);
   for (int i = 0; i < 5; ++i) CountJob(day + 86401, row);
@@ -134,7 +134,7 @@ TEST(ReliabilityOfAPolicyTest, OutcomesReachTheRowOfTheirVersion) {
   EXPECT_EQ(world.Row(host).max_jobs_per_day, 400);
 }
 
-TEST(ReliabilityOfAPolicyTest, AnErrorKnownByHostAndVersionAloneFindsItsApp) {
+TEST(ReliabilityOfAPolicyTest, AnErrorWithOnlyHostAndVersionFindsItsApp) {
   World world{CreditNewPolicy(), PolicyKind::kCreditNew};
   HostRecord host;
   CompletionFacts error = world.Completion({}, Outcome::kClientError);
@@ -146,7 +146,7 @@ TEST(ReliabilityOfAPolicyTest, AnErrorKnownByHostAndVersionAloneFindsItsApp) {
   EXPECT_EQ(host.versions[0].max_jobs_per_day, 199);
 }
 
-TEST(ReliabilityOfAPolicyTest, WhatNamesNoKnownAppOrTellsNothingLeavesNoTrace) {
+TEST(ReliabilityOfAPolicyTest, EventsWithoutAKnownAppOrFaultChangeNothing) {
   World world{CreditNewPolicy(), PolicyKind::kCreditNew};
   HostRecord host;
   CompletionFacts unknown_app = world.Completion({}, Outcome::kClientError);
@@ -170,20 +170,22 @@ TEST(ReliabilityOfAPolicyTest, DispatchesCountAgainstTheDay) {
   EXPECT_EQ(JobsLeft(row, row.day, 200), 198);
 }
 
-TEST(Reliability, OneReplicaIsEnoughForAWhileAfterTheLastFaultOnly) {
+TEST(Reliability, OneReplicaIsEnoughOnlyAWhileAfterTheLastFault) {
   const Constants constants;
   EXPECT_EQ(ReplicationOf(nullptr, constants), ReplicationAdvice::kUnknown);
   HostVersion row;
   row.error_rate = constants.error_rate_initial;
   int valid = 0;
-  EXPECT_EQ(ReplicationOf(&row, constants), ReplicationAdvice::kTooFewValid) << "it has made no error";
+  EXPECT_EQ(ReplicationOf(&row, constants), ReplicationAdvice::kTooFewValid)
+      << "a new host has made no error";
   while (ReplicationOf(&row, constants) != ReplicationAdvice::kSingle && ++valid < 100)
     NoteValid(true, constants, row);
-  EXPECT_EQ(valid, 14) << "0.1 x 0.95^14 is the first below 0.05";
+  EXPECT_EQ(valid, 14) << "0.1 x 0.95^14 is the first rate below 0.05";
   NoteFailure(Failure::kCrash, 10, constants, row);
   EXPECT_EQ(ReplicationOf(&row, constants), ReplicationAdvice::kTooFewValid);
   NoteFailure(Failure::kCrash, 10, constants, row);
-  EXPECT_EQ(ReplicationOf(&row, constants), ReplicationAdvice::kErrors) << "above that of a new host";
+  EXPECT_EQ(ReplicationOf(&row, constants), ReplicationAdvice::kErrors)
+      << "the error rate is above the rate of a new host";
   row.error_rate = 0;
   EXPECT_EQ(ReplicationOf(&row, constants), ReplicationAdvice::kTooFewValid);
 }

@@ -1,4 +1,4 @@
-// From several claims to one credit.
+// Several claims are combined into one credit.
 #include "common/credit/policies/replicas.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ TEST(ReplicasTest, OnlyValidClaimsWithinTheCapCount) {
   EXPECT_EQ(counted.modes[3], Mode::kCapped);
   EXPECT_EQ(counted.modes[2], Mode::kNormal);
   EXPECT_EQ(CountClaims(claims, 0, 40).claims,
-            (std::vector<double>{2, 3, 40}));              // at the cap is not above it
+            (std::vector<double>{2, 3, 40}));              // a claim at the cap is not above it
   EXPECT_EQ(CountClaims(claims, 0, 0).claims.size(), 3u);  // 0: no cap
 }
 

@@ -76,7 +76,7 @@ TEST_F(RuntimeTest, ClaimsElapsedTimeTimesSpeedWithoutStatistics) {
   EXPECT_EQ(host.avg_turnaround, 5000);
 }
 
-TEST_F(RuntimeTest, TakesElapsedTimeAsItIsAndOnlyThePlaceholderSpeedForUnknown) {
+TEST_F(RuntimeTest, UsesReportedTimeAndSpeedExceptThePlaceholderSpeed) {
   job.cpu_time = kSeconds;
   job.elapsed_time = 0;
   EXPECT_EQ(Validate().claim.claimed, 0);
@@ -94,7 +94,7 @@ TEST_F(RuntimeTest, AValueAboveTwiceTheBoundBecomesTheBound) {
   EXPECT_EQ(Validate().claim.claimed, 5);
 }
 
-TEST_F(RuntimeTest, AnInvalidResultIsClaimedAndPunished) {
+TEST_F(RuntimeTest, AnInvalidResultClaimsCreditAndEndsTheRun) {
   Validate();
   validation.state = ValidateState::kInvalid;
   const ClaimDecision decision = Validate();
@@ -106,7 +106,7 @@ TEST_F(RuntimeTest, AnInvalidResultIsClaimedAndPunished) {
   EXPECT_EQ(host.avg_turnaround, 5000);
 }
 
-TEST_F(RuntimeTest, ALateResultRunsThroughTheStatisticsOfBoinc) {
+TEST_F(RuntimeTest, ALateResultFeedsTheStatisticsLikeBoinc) {
   validation.late = true;
   const ClaimDecision decision = Validate();
   EXPECT_EQ(decision.claim.mode, Mode::kApproximate);
@@ -124,7 +124,7 @@ Claim Of(double claimed) {
   return claim;
 }
 
-TEST(RuntimeAward, IsTheLowAverageOfWhatIsPositiveAndBelowTheCap) {
+TEST(RuntimeAward, IsTheLowAverageOfPositiveClaimsBelowTheCap) {
   const Constants constants = DefaultConstants(PolicyKind::kRuntime);
   const auto award = [&](const std::vector<Claim>& claims) {
     return RuntimePolicy().Settle(claims, 500, constants);

@@ -1,5 +1,5 @@
-// The coordinator's side of policy `boinc`: what a validator has in memory, what is stored, and when one
-// learns of the other (golden README, items 24 to 27).
+// The coordinator's side of policy `boinc`: the validator's copy of a row, the stored row, and the times at which
+// one is updated from the other (golden README, items 24 to 27).
 
 #include "common/credit/scales/scales_boinc.h"
 
@@ -51,7 +51,7 @@ class BoincScalesTest : public testing::Test {
   void Store(std::uint64_t id, double n, double mean) { Stored(id).pfc = {n, mean}; }
   double MinAvgPfc() { return state.table.apps.at(kApp.value).min_avg_pfc; }
 
-  // A result's sample, in order of arrival; credit 0 leaves the recent average alone.
+  // Adds the sample of a result, in order of arrival. Credit 0 leaves the recent average unchanged.
   void Use(std::uint64_t version, double pfc, double credit = 1) {
     Sample sample;
     sample.time = now + 1;
@@ -65,7 +65,7 @@ class BoincScalesTest : public testing::Test {
     sample.credit_start = now - 86400;
     samples.push_back(sample);
   }
-  void LookOnly(std::uint64_t version) {
+  void UseWithoutSample(std::uint64_t version) {
     Use(version, 0);
     samples.back().flags = kSampleUse;
   }
@@ -95,8 +95,8 @@ TEST_F(BoincScalesTest, SamplesReachTheRowAtTheTick) {
   EXPECT_EQ(state.table.time, now);
 }
 
-// 101 samples each: both kinds count, the smaller mean is the measure.
-TEST_F(BoincScalesTest, ScalesComeFromTheSmallerMeanWhereThereAreBothKinds) {
+// With 101 samples each, both kinds count and the smaller mean is the reference.
+TEST_F(BoincScalesTest, WithBothKindsTheSmallerMeanSetsTheScales) {
   AddVersion(kCpu, 100, "");
   AddVersion(kGpu, 100, "cuda");
   Store(kCpu, 101, 2);
@@ -117,7 +117,7 @@ TEST_F(BoincScalesTest, AMeanIsWeightedBySamples) {
   EXPECT_EQ(Stored(kCpu).scale, 2.5);
 }
 
-TEST_F(BoincScalesTest, ExactlyAHundredSamplesGetAScaleButDoNotMakeOne) {
+TEST_F(BoincScalesTest, ExactlyAHundredSamplesGetAScaleButDoNotSetOne) {
   AddVersion(kCpu, 100, "");
   AddVersion(kSse, 100, "sse2");
   AddVersion(kGpu, 100, "cuda");
@@ -137,7 +137,7 @@ TEST_F(BoincScalesTest, ALoneCpuVersionNeverGetsAScale) {
   EXPECT_EQ(MinAvgPfc(), 1);  // the start value
 }
 
-TEST_F(BoincScalesTest, GpuOnlyIsATenth) {
+TEST_F(BoincScalesTest, AGpuOnlyAppIsScaledToATenth) {
   AddVersion(kGpu, 100, "opencl_ati_100");
   Store(kGpu, 101, 8);
   Tick();
@@ -162,37 +162,37 @@ TEST_F(BoincScalesTest, OnlyTheNewestVersionThatIsNotDeprecatedCounts) {
   EXPECT_EQ(Stored(kCpu).scale, 2);
 }
 
-// Items 3 and 24: what prices results is the validator's copy, and it learns a scale when a flush finds the
-// row changed.
-TEST_F(BoincScalesTest, AValidatorLearnsAScaleOnePeriodLate) {
+// Items 3 and 24: the validator's copy prices results. The copy gets a new scale when a flush finds that the row
+// has changed.
+TEST_F(BoincScalesTest, AValidatorGetsANewScaleOnePeriodLate) {
   AddVersion(kCpu, 100, "");
   AddVersion(kGpu, 100, "cuda");
   Store(kCpu, 101, 2);
   Store(kGpu, 100, 8);
   Use(kGpu, 8);
-  Tick();  // flushed while the stored scale was still 0; then the scale is made
+  Tick();  // flushed while the stored scale was still 0; then the scale is computed
   EXPECT_EQ(Stored(kGpu).scale, 0.25);
   EXPECT_EQ(Stored(kGpu).cached_scale, 0);
 
-  Tick();  // nothing to flush: nothing learnt
+  Tick();  // without a flush the copy does not change
   EXPECT_EQ(Stored(kGpu).cached_scale, 0);
 
   Use(kGpu, 8);
-  Tick();  // the row is not as remembered: read again, the sample applied to it
+  Tick();  // the row has changed: it is read again and the sample is added
   EXPECT_EQ(Stored(kGpu).cached_scale, 0.25);
   EXPECT_EQ(Stored(kGpu).pfc.n, 102);
   EXPECT_EQ(Stored(kGpu).cached_pfc, Stored(kGpu).pfc);
 }
 
-TEST_F(BoincScalesTest, ALookWithoutASampleBringsTheRowIntoMemory) {
+TEST_F(BoincScalesTest, AUseWithoutASampleLoadsTheRow) {
   AddVersion(kCpu, 100, "");
-  LookOnly(kCpu);
+  UseWithoutSample(kCpu);
   Tick();
   EXPECT_TRUE(Stored(kCpu).cached);
   EXPECT_EQ(Stored(kCpu).pfc.n, 0);
 }
 
-TEST_F(BoincScalesTest, ARestartForgetsCopiesAndKeepsTheRows) {
+TEST_F(BoincScalesTest, ARestartDropsCopiesAndKeepsTheRows) {
   AddVersion(kCpu, 100, "");
   Use(kCpu, 2);
   Tick();
@@ -204,8 +204,8 @@ TEST_F(BoincScalesTest, ARestartForgetsCopiesAndKeepsTheRows) {
   EXPECT_TRUE(state.validators.empty());
 }
 
-// A deleted version lives on in the memory of the validator that uses it, until that restarts.
-TEST_F(BoincScalesTest, ADeletedVersionStaysWhereItIsHeld) {
+// A deleted version stays in the memory of a validator that uses it, until the validator restarts.
+TEST_F(BoincScalesTest, ADeletedVersionStaysInTheValidatorsMemory) {
   AddVersion(kCpu, 100, "");
   AddVersion(kSse, 100, "sse2");
   Use(kCpu, 2);
@@ -222,9 +222,9 @@ TEST_F(BoincScalesTest, ADeletedVersionStaysWhereItIsHeld) {
   EXPECT_FALSE(state.table.versions.contains(kCpu));
 }
 
-// Item 27. A claim of infinite credit spoils a copy for good; its samples are lost, and the versions behind
-// it wait.
-TEST_F(BoincScalesTest, ASpoiltCopyHoldsUpTheVersionsBehindIt) {
+// Item 27: a claim of infinite credit corrupts a copy permanently. The samples of the copy are lost, and later
+// versions are not flushed.
+TEST_F(BoincScalesTest, ACorruptCopyBlocksTheFlushOfLaterVersions) {
   AddVersion(kCpu, 100, "");
   AddVersion(kSse, 100, "sse2");
   AddVersion(kGpu, 100, "cuda");
@@ -237,17 +237,17 @@ TEST_F(BoincScalesTest, ASpoiltCopyHoldsUpTheVersionsBehindIt) {
   Use(kSse, 3);
   Tick();
   EXPECT_EQ(Stored(kSse).pfc, (Average{.n = 2, .mean = 2}));
-  EXPECT_EQ(Stored(kCpu).pfc, (Average{.n = 1, .mean = 1}));  // as it was
-  EXPECT_EQ(Stored(kCpu).cached_pfc.n, 2);                    // but not in memory
-  EXPECT_EQ(Stored(kGpu).pfc.n, 1);                           // behind it
-  Tick();  // a pass without samples of the spoilt one goes through
+  EXPECT_EQ(Stored(kCpu).pfc, (Average{.n = 1, .mean = 1}));  // unchanged
+  EXPECT_EQ(Stored(kCpu).cached_pfc.n, 2);                    // changed in memory only
+  EXPECT_EQ(Stored(kGpu).pfc.n, 1);                           // not flushed
+  Tick();  // a flush without samples of the corrupt copy completes
   EXPECT_EQ(Stored(kGpu).pfc, (Average{.n = 2, .mean = 2}));
   Use(kCpu, 1);
   Use(kGpu, 2);
   Tick();
   EXPECT_EQ(Stored(kCpu).pfc.n, 1);
   EXPECT_EQ(Stored(kGpu).pfc.n, 2);
-  ApplyValidatorRestart(state);  // heals it, and loses what was waiting
+  ApplyValidatorRestart(state);  // repairs the copy and loses the waiting samples
   Use(kCpu, 3);
   Tick();
   EXPECT_EQ(Stored(kCpu).pfc, (Average{.n = 2, .mean = 2}));
@@ -255,8 +255,8 @@ TEST_F(BoincScalesTest, ASpoiltCopyHoldsUpTheVersionsBehindIt) {
   EXPECT_TRUE(std::isfinite(Stored(kCpu).expavg_credit));
 }
 
-// A mean of 0 would give an infinite scale: the row takes none.
-TEST_F(BoincScalesTest, AScaleThatIsNoNumberIsNotStored) {
+// A mean of 0 would give an infinite scale, so the row gets no scale.
+TEST_F(BoincScalesTest, ANonFiniteScaleIsNotStored) {
   AddVersion(kCpu, 100, "");
   AddVersion(kGpu, 100, "cuda");
   Store(kCpu, 101, 2);
@@ -267,8 +267,8 @@ TEST_F(BoincScalesTest, AScaleThatIsNoNumberIsNotStored) {
   EXPECT_EQ(Stored(kGpu).scale, 0);  // 0/0
 }
 
-// Samples come from any number of partitions; sorted, they give the same bits.
-TEST_F(BoincScalesTest, PartitionsDoNotShowInTheScales) {
+// Sorted samples give the same bits for any number of partitions.
+TEST_F(BoincScalesTest, ScalesDoNotDependOnPartitions) {
   AddVersion(kCpu, 100, "");
   AddVersion(kGpu, 100, "cuda");
   for (int k = 0; k < 400; ++k) Use(k % 3 == 0 ? kGpu : kCpu, 1 + 0.37 * (k % 17), 3 + k % 5);
@@ -293,7 +293,7 @@ TEST_F(BoincScalesTest, PartitionsDoNotShowInTheScales) {
   }
 }
 
-TEST_F(BoincScalesTest, AnotherAppsSamplesStayWithIt) {
+TEST_F(BoincScalesTest, SamplesOfAnUnknownAppChangeNothing) {
   AddVersion(kCpu, 100, "");
   Use(kCpu, 2);
   samples.back().app = AppId(99);  // not in the catalogue

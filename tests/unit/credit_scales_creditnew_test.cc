@@ -102,11 +102,11 @@ TEST_F(ScalesTest, GpuOnlyAppsAreScaledByTheFactorOfTheirPlanClass) {
     double min_avg_pfc;
   };
   const Case cases[] = {
-      {"no factor known: the default, with the first job on", {}, 0, 0, 0.1, 0.1, false, 0},
-      {"the hub's", {{"cuda", 0.25}}, 0, 0, 0.25, 0.1, false, 0},
+      {"no factor known: the default, from the first job on", {}, 0, 0, 0.1, 0.1, false, 0},
+      {"the hub's factor", {{"cuda", 0.25}}, 0, 0, 0.25, 0.1, false, 0},
       {"one version counts: factor x mean", {{"cuda", 0.25}}, 200, 0, 0.25, 0.1, true, 2},
       {"both: mean of factor x mean", {{"cuda", 0.25}, {"ati", 0.5}}, 200, 200, 0.25, 0.5, true, 5},
-      {"a factor that is no number is none",
+      {"a NaN factor gives no scale",
        {{"cuda", std::numeric_limits<double>::quiet_NaN()}},
        0,
        0,
@@ -131,9 +131,9 @@ TEST_F(ScalesTest, GpuOnlyAppsAreScaledByTheFactorOfTheirPlanClass) {
   }
 }
 
-TEST_F(ScalesTest, KindsAreThoseAboveTheThreshold) {
-  // A CPU version exists, but only the GPU version has enough samples: the app counts as GPU only until the
-  // CPU has too.
+TEST_F(ScalesTest, OnlyKindsAboveTheThresholdCount) {
+  // A CPU version exists, but only the GPU version has enough samples: the app counts as GPU-only until the CPU
+  // version has enough samples too.
   world.SetVersion(kCpuVersion, 50, 2, 0);
   world.SetVersion(kGpuVersion, 200, 20, 0);
   world.Tick({});
@@ -176,7 +176,7 @@ TEST_F(ScalesTest, TheStartValueOfMinAvgPfcHoldsUntilXIsDefined) {
   EXPECT_EQ(world.AppScales().min_avg_pfc, 0.75);
 }
 
-TEST_F(ScalesTest, SamplesAreAveragedStraightForTheFirstHundred) {
+TEST_F(ScalesTest, TheFirstHundredSamplesGiveAStraightMean) {
   std::vector<Sample> samples;
   for (std::uint64_t i = 1; i <= 100; ++i) samples.push_back(PfcSample(kCpuVersion, i % 2 == 0 ? 3 : 1, i));
   world.Tick(samples);
@@ -190,7 +190,7 @@ TEST_F(ScalesTest, SamplesAreAveragedStraightForTheFirstHundred) {
   EXPECT_EQ(world.Version(kCpuVersion).pfc.mean, 2 + 0.001 * 18);
 }
 
-TEST_F(ScalesTest, SamplesThatAreNoNumbersOrOfUnknownVersionsAreLeftOut) {
+TEST_F(ScalesTest, InvalidSamplesAndUnknownVersionsAreIgnored) {
   world.Tick({PfcSample(kCpuVersion, std::numeric_limits<double>::infinity(), 1),
               PfcSample(kCpuVersion, std::numeric_limits<double>::quiet_NaN(), 2),
               PfcSample(kCpuVersion, -1, 3), PfcSample(99, 1, 4), PfcSample(-2, 1, 5),
@@ -199,7 +199,7 @@ TEST_F(ScalesTest, SamplesThatAreNoNumbersOrOfUnknownVersionsAreLeftOut) {
   EXPECT_EQ(world.scales.versions.count(99), 0u);
 }
 
-TEST_F(ScalesTest, ClaimsAndTheirVersionsRecentCreditAreKept) {
+TEST_F(ScalesTest, ClaimStatisticsAndRecentCreditAreKept) {
   std::vector<Sample> samples;
   const double credits[] = {2, 4, 4, 4, 5, 5, 7, 9};  // mean 5, variance 4
   for (std::uint64_t i = 0; i < 8; ++i) {
@@ -217,7 +217,7 @@ TEST_F(ScalesTest, ClaimsAndTheirVersionsRecentCreditAreKept) {
   EXPECT_EQ(world.Version(kCpuVersion).expavg_time, kStart + 2);
 }
 
-TEST_F(ScalesTest, ACreditSampleWithoutASpanDoesNotSpoilTheRecentCredit) {
+TEST_F(ScalesTest, ACreditSampleWithoutATimeSpanCountsOverOneSecond) {
   Sample sample = PfcSample(kCpuVersion, 1, 1);
   sample.flags = kSampleCredit;
   sample.credit = 1;
@@ -225,11 +225,11 @@ TEST_F(ScalesTest, ACreditSampleWithoutASpanDoesNotSpoilTheRecentCredit) {
     World fresh(CreditNewPolicy(), PolicyKind::kCreditNew);
     sample.credit_start = start;
     fresh.Tick({sample});
-    EXPECT_EQ(fresh.Version(kCpuVersion).expavg_credit, 86400);  // over a second
+    EXPECT_EQ(fresh.Version(kCpuVersion).expavg_credit, 86400);  // over one second
   }
 }
 
-TEST_F(ScalesTest, TheMedianOverHostsIsNotMovedByAFewCheats) {
+TEST_F(ScalesTest, AFewCheatsDoNotMoveTheMedianOverHosts) {
   // Nine honest hosts at 1, two that claim a hundred times as much, many jobs each.
   world.Rules().version_median = true;
   std::vector<Sample> samples;
@@ -242,7 +242,7 @@ TEST_F(ScalesTest, TheMedianOverHostsIsNotMovedByAFewCheats) {
   }
   world.Tick(samples);
   const VersionScale& version = world.Version(kCpuVersion);
-  EXPECT_GT(version.pfc.mean, 2);  // the mean is
+  EXPECT_GT(version.pfc.mean, 2);  // the cheats move the mean
   ASSERT_TRUE(version.cached);
   EXPECT_EQ(version.cached_pfc, (Average{220, 1}));
   EXPECT_EQ(world.AppScales().min_avg_pfc, 1.5);  // (220 x 1 + 220 x 2)/440
@@ -250,7 +250,7 @@ TEST_F(ScalesTest, TheMedianOverHostsIsNotMovedByAFewCheats) {
   EXPECT_EQ(version.cached_scale, 1.5);
   EXPECT_EQ(world.Version(kSecondCpuVersion).scale, 0.75);
 
-  world.Rules().version_median = false;  // the option can be turned off, and forgets
+  world.Rules().version_median = false;  // turning the option off discards the medians
   world.Tick({});
   EXPECT_FALSE(world.Version(kCpuVersion).cached);
   EXPECT_TRUE(world.coordinator.host_means.empty());
@@ -260,7 +260,7 @@ TEST_F(ScalesTest, TheMedianOfAnEvenNumberOfHostsLiesBetweenTheMiddleTwo) {
   world.Rules().version_median = true;
   world.Tick({PfcSample(kCpuVersion, 8, 1, 1), PfcSample(kCpuVersion, 1, 2, 2),
               PfcSample(kCpuVersion, 4, 3, 3), PfcSample(kCpuVersion, 2, 4, 4),
-              PfcSample(kCpuVersion, 64, 5, 0)});  // of an unknown host: no voice
+              PfcSample(kCpuVersion, 64, 5, 0)});  // a sample of an unknown host does not count
   EXPECT_EQ(world.Version(kCpuVersion).cached_pfc.mean, 3);
   world.RemoveVersion(kCpuVersion);
   world.Tick({});
@@ -268,7 +268,7 @@ TEST_F(ScalesTest, TheMedianOfAnEvenNumberOfHostsLiesBetweenTheMiddleTwo) {
 }
 
 TEST_F(ScalesTest, AppsOfTheSimplePoliciesGetScalesToo) {
-  // So that a change of policy finds them, and the hub gets factors.
+  // A later change of policy needs the scales, and the hub needs the factors.
   World simple(BenchmarkPolicy(), PolicyKind::kBenchmark);
   simple.SetVersion(kCpuVersion, 200, 2, 0);
   simple.SetVersion(kGpuVersion, 200, 20, 0);
@@ -276,7 +276,7 @@ TEST_F(ScalesTest, AppsOfTheSimplePoliciesGetScalesToo) {
   EXPECT_EQ(simple.Version(kGpuVersion).scale, 0.1);
 }
 
-TEST_F(ScalesTest, DeviceNeutralityOverATick) {
+TEST_F(ScalesTest, ATickGivesAllVersionsTheSameAverageCredit) {
   // "If jobs are distributed uniformly to versions, all versions should get the same average credit."
   std::vector<Sample> samples;
   HostRecord cpu_host;

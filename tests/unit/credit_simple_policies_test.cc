@@ -22,7 +22,7 @@ HostRecord Benchmarked(double whetstone, double dhrystone, std::uint32_t cpus = 
   return host;
 }
 
-Claim Named(double claimed, std::uint64_t result, std::uint64_t canonical, std::uint32_t flags = 0) {
+Claim AssignedClaim(double claimed, std::uint64_t result, std::uint64_t canonical, std::uint32_t flags = 0) {
   Claim claim;
   claim.result = ResultId(result);
   claim.canonical_result = ResultId(canonical);
@@ -39,7 +39,7 @@ class BenchmarkTest : public testing::Test {
   World world{BenchmarkPolicy(), PolicyKind::kBenchmark};
 };
 
-TEST_F(BenchmarkTest, ADayOfTheReferenceComputerIsAHundredOfTheSeedsCobblestones) {
+TEST_F(BenchmarkTest, ADayOfTheReferenceComputerIsAHundredCobblestones) {
   // S002: "1/100 day of CPU time on a reference computer" of 1,000 MIPS by each benchmark.
   world.Rules().cobblestones_per_gflops_day = 100;
   world.Rules().benchmark = Benchmark::kMean;
@@ -90,7 +90,7 @@ TEST_F(BenchmarkTest, ClaimIsCpuTimeTimesBenchmark) {
   }
 }
 
-TEST_F(BenchmarkTest, WithoutABenchmarkOrWithNonsenseThereIsNoClaim) {
+TEST_F(BenchmarkTest, AnInvalidBenchmarkOrCpuTimeMakesNoClaim) {
   struct Case {
     double whetstone;
     double cpu_time;
@@ -103,8 +103,8 @@ TEST_F(BenchmarkTest, WithoutABenchmarkOrWithNonsenseThereIsNoClaim) {
     EXPECT_EQ(decision.claim.mode, Mode::kNone);
     EXPECT_EQ(decision.claim.claimed, 0);
     EXPECT_FALSE(Has(decision.sample, kSampleClaim));
-    EXPECT_EQ(world.Settle({decision.claim, Named(30, 2, 0)}).credit,
-              30);  // the wingman's is all that counts
+    EXPECT_EQ(world.Settle({decision.claim, AssignedClaim(30, 2, 0)}).credit,
+              30);  // only the wingman's claim counts
   }
 }
 
@@ -122,12 +122,14 @@ TEST_F(BenchmarkTest, ReplicasGetTheAverageTheMinOrTheMedian) {
   for (const Case& c : cases) {
     world.Rules().replication = c.replication;
     std::vector<Claim> claims;
-    for (const double amount : c.claims) claims.push_back(Named(amount, claims.size() + 1, 0));
+    for (const double amount : c.claims) claims.push_back(AssignedClaim(amount, claims.size() + 1, 0));
     EXPECT_EQ(world.Settle(claims).credit, c.credit);
   }
   world.Rules().replication = Replication::kAverage;
-  EXPECT_EQ(world.Settle({Named(10, 1, 0), Named(100, 2, 0)}, 50).credit, 10);   // thrown out
-  EXPECT_EQ(world.Settle({Named(100, 1, 0), Named(200, 2, 0)}, 50).credit, 50);  // all of them: the cap
+  EXPECT_EQ(world.Settle({AssignedClaim(10, 1, 0), AssignedClaim(100, 2, 0)}, 50).credit,
+            10);  // the claim above the cap is excluded
+  EXPECT_EQ(world.Settle({AssignedClaim(100, 1, 0), AssignedClaim(200, 2, 0)}, 50).credit,
+            50);  // all claims are above the cap
 }
 
 TEST_F(BenchmarkTest, TheFirstSystemPaysTheFastHostsBenchmarkNotItsWork) {
@@ -182,7 +184,7 @@ TEST_F(ReportedFlopsTest, ACountAboveTheBoundIsTheBound) {
   EXPECT_TRUE(Has(claim, kClaimPfcClamped));
 }
 
-TEST_F(ReportedFlopsTest, TheFittedMultiplierMakesTheMeanPerJobThatOfTheFirstSystem) {
+TEST_F(ReportedFlopsTest, TheFittedMultiplierGivesTheFirstSystemsMeanPerJob) {
   // S000: a factor "so that average credit per job was the same as the first credit system".
   const std::vector<JobClaims> jobs = {{20, 4}, {10, 4}, {30, 7}};  // 60 / 15
   const double fitted = FittedMultiplier(jobs);
@@ -197,7 +199,7 @@ TEST_F(ReportedFlopsTest, TheFittedMultiplierMakesTheMeanPerJobThatOfTheFirstSys
 }
 
 TEST_F(ReportedFlopsTest, ReplicasGetTheAverage) {
-  EXPECT_EQ(world.Settle({Named(10, 1, 0), Named(20, 2, 0)}).credit, 15);
+  EXPECT_EQ(world.Settle({AssignedClaim(10, 1, 0), AssignedClaim(20, 2, 0)}).credit, 15);
 }
 
 // ---- assigned ----
@@ -208,7 +210,7 @@ class AssignedTest : public testing::Test {
   HostRecord host = Benchmarked(1e9, 0);
 };
 
-TEST_F(AssignedTest, CreditIsWhatIsNamedWithinTheLimits) {
+TEST_F(AssignedTest, CreditIsTheAssignedAmountWithinTheLimits) {
   struct Case {
     const char* what;
     std::optional<double> assigned;
@@ -224,15 +226,15 @@ TEST_F(AssignedTest, CreditIsWhatIsNamedWithinTheLimits) {
       {"by the project", 50, none, 0, 0, 50, Mode::kAssigned, false},
       {"nothing, on purpose", 0, none, 0, 0, 0, Mode::kAssigned, false},
       {"by the app", none, 70, 0, 0, 70, Mode::kAssigned, false},
-      {"the project goes first", 50, 70, 0, 0, 50, Mode::kAssigned, false},
+      {"the project takes precedence", 50, 70, 0, 0, 50, Mode::kAssigned, false},
       {"by neither", none, none, 0, 0, 0, Mode::kNone, false},
       {"not a number", kNan, none, 0, 0, 0, Mode::kNone, false},
-      {"negative: as none, so the app's", -1, 70, 0, 0, 70, Mode::kAssigned, false},
+      {"a negative amount counts as none, so the app's amount", -1, 70, 0, 0, 70, Mode::kAssigned, false},
       {"cap per job, the project's", 50, none, 40, 0, 40, Mode::kAssigned, true},
       {"cap per job, the app's", none, 70, 40, 0, 40, Mode::kAssigned, true},
       {"an app's report above 3 x benchmark", none, 70, 0, 3, 60, Mode::kAssigned, true},
       {"an app's report below 4 x benchmark", none, 70, 0, 4, 70, Mode::kAssigned, false},
-      {"the project's word needs no benchmark", 500, none, 0, 3, 500, Mode::kAssigned, false},
+      {"an amount by the project needs no benchmark", 500, none, 0, 3, 500, Mode::kAssigned, false},
       {"the lesser of both caps", none, 70, 50, 2, 40, Mode::kAssigned, true},
   };
   for (const Case& c : cases) {
@@ -248,24 +250,26 @@ TEST_F(AssignedTest, CreditIsWhatIsNamedWithinTheLimits) {
   }
 }
 
-TEST_F(AssignedTest, AHostWithoutABenchmarkCannotReportItsWayPastTheLimit) {
+TEST_F(AssignedTest, AReportOfAHostWithoutABenchmarkIsLimitedToZero) {
   world.Rules().reported_credit_limit = 3;
   HostRecord blank;
   EXPECT_EQ(world.ClaimOf({.reported_credit = 70}, blank).claimed, 0);
 }
 
-TEST_F(AssignedTest, TheCanonicalResultsWordDecides) {
-  EXPECT_EQ(world.Settle({Named(50, 1, 2), Named(60, 2, 2)}).credit, 60);
-  EXPECT_EQ(world.Settle({Named(50, 1, 9), Named(50, 2, 9)}).credit,
-            50);  // one word, wherever the canonical is
-  EXPECT_EQ(world.Settle({Named(50, 1, 9), Named(60, 2, 9)}).credit, 55);  // it isn't here: as `benchmark`
-  EXPECT_EQ(world.Settle({Named(50, 1, 1), Named(900, 2, 1, kClaimReported)}).credit, 50);
-  EXPECT_EQ(world.Settle({Named(50, 1, 1)}, 30).credit, 30);
+TEST_F(AssignedTest, TheAmountOfTheCanonicalResultDecides) {
+  EXPECT_EQ(world.Settle({AssignedClaim(50, 1, 2), AssignedClaim(60, 2, 2)}).credit, 60);
+  EXPECT_EQ(world.Settle({AssignedClaim(50, 1, 9), AssignedClaim(50, 2, 9)}).credit,
+            50);  // equal amounts, without the canonical result
+  EXPECT_EQ(world.Settle({AssignedClaim(50, 1, 9), AssignedClaim(60, 2, 9)}).credit,
+            55);  // different amounts, without the canonical result: as `benchmark`
+  EXPECT_EQ(world.Settle({AssignedClaim(50, 1, 1), AssignedClaim(900, 2, 1, kClaimReported)}).credit, 50);
+  EXPECT_EQ(world.Settle({AssignedClaim(50, 1, 1)}, 30).credit, 30);
 }
 
 TEST_F(AssignedTest, SeveralReportsAreCombinedAsBenchmarkClaims) {
-  const std::vector<Claim> claims = {Named(10, 1, 1, kClaimReported), Named(20, 2, 1, kClaimReported),
-                                     Named(60, 3, 1, kClaimReported)};
+  const std::vector<Claim> claims = {AssignedClaim(10, 1, 1, kClaimReported),
+                                     AssignedClaim(20, 2, 1, kClaimReported),
+                                     AssignedClaim(60, 3, 1, kClaimReported)};
   EXPECT_EQ(world.Settle(claims).credit, 30);
   world.Rules().replication = Replication::kMedian;
   EXPECT_EQ(world.Settle(claims).credit, 20);

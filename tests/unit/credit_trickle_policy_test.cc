@@ -1,4 +1,5 @@
-// Trickle policies: what messages of a running result are worth, and what an attacker gets out of them.
+// Trickle policies: the worth of messages of a running result, and the most that an attacker can earn with
+// messages.
 
 #include "common/credit/trickles/trickle_policy.h"
 
@@ -26,7 +27,7 @@ constexpr MicroCredit kMicro = 1'000'000;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// ---- Rules, each of its kind ---------------------------------------------------------------------------------
+// ---- Rules, one of each kind ---------------------------------------------------------------------------------
 
 // 1 GFLOP/s: 200 Cobblestones a day.
 TrickleRule Elapsed() {
@@ -92,7 +93,7 @@ class Running {
   HostRecord host_;
 };
 
-// What a stage keeps of the result.
+// The state that a stage keeps for the result.
 struct Paid {
   TricklePrice price;
   HighWaterMark mark;
@@ -121,7 +122,7 @@ TrickleMessage FractionAt(double day, double fraction) {
 
 // ---- What each kind pays -------------------------------------------------------------------------------------
 
-TEST(ElapsedRule, PaysWhatTheClaimOfAJobThatEndedHereWouldBe) {
+TEST(ElapsedRule, PaysTheClaimOfAJobThatEndsNow) {
   Running running;
   running.world().SetVersion(kCpuVersion, 200, 2.0, 0.75);
   running.host() = running.world().Trusted(50, 1.5);
@@ -138,7 +139,7 @@ TEST(ElapsedRule, PaysWhatTheClaimOfAJobThatEndedHereWouldBe) {
   }
 }
 
-TEST(ElapsedRule, TakesTheHostScaleAsAClaimOnProbationWould) {
+TEST(ElapsedRule, UsesTheHostScaleOfAClaimOnProbation) {
   Running running;
   running.world().SetVersion(kCpuVersion, 200, 3.0, 1.0);
   running.world().App().host_scale_check = true;
@@ -149,7 +150,7 @@ TEST(ElapsedRule, TakesTheHostScaleAsAClaimOnProbationWould) {
   row.host_scale_time = kStart - 1;
   EXPECT_EQ(running.Price(Elapsed()).host_scale, 1.0);  // at most 1
   row.host_scale_time = kStart + 1;
-  EXPECT_EQ(running.Price(Elapsed()).host_scale, 0);  // none before its time
+  EXPECT_EQ(running.Price(Elapsed()).host_scale, 0);  // none before host_scale_time
   row = {.app = row.app, .version = row.version, .pfc = {9, 1.0}, .scale_probation = false};
   EXPECT_EQ(running.Price(Elapsed()).host_scale, 0);  // too few samples
 }
@@ -171,7 +172,7 @@ TEST(ElapsedRule, CountsCpuTimeByTheCpusOfTheJob) {
 TEST(ElapsedRule, EarnsNoMoreThanTheDefaultClaimOnAnAnonymousPlatform) {
   Running running;
   running.job().version = -2;
-  running.job().peak_flops = 1000 * kGflops;  // its own word
+  running.job().peak_flops = 1000 * kGflops;  // as the client reports
   running.world().SetMinAvgPfc(0.5);
   Paid paid{running.Price(Elapsed())};
   const TrickleDecision decision = paid.Take(ElapsedAt(300, 300 * kDay));
@@ -179,7 +180,7 @@ TEST(ElapsedRule, EarnsNoMoreThanTheDefaultClaimOnAnAnonymousPlatform) {
   EXPECT_EQ(decision.bounds, kTrickleFpopsBound | kTrickleEstimate);
 }
 
-TEST(ElapsedRule, LimitsTheSpeedAndNumberOfDevicesAsAClaimDoes) {
+TEST(ElapsedRule, LimitsTheSpeedOfDevicesLikeAClaim) {
   Running running;
   running.world().Rules().max_peak_flops_cpu = 0.5e9;
   Paid paid{running.Price(Elapsed())};
@@ -188,7 +189,7 @@ TEST(ElapsedRule, LimitsTheSpeedAndNumberOfDevicesAsAClaimDoes) {
   EXPECT_EQ(decision.bounds, kTrickleDevices);
 }
 
-TEST(ElapsedRule, LimitsTheSpeedOfGpusWhateverElseTheJobUses) {
+TEST(ElapsedRule, LimitsTheSpeedOfGpusBesideOtherDevices) {
   Running running;
   Job& job = running.job();
   job.peak_flops = 10.5e9;
@@ -229,7 +230,7 @@ TEST(StepsRule, LetsNoModelRunFasterThanTheFastestComputer) {
   EXPECT_EQ(decision.bounds, kTrickleWallTime);
 }
 
-TEST(StepsRule, WithoutAWordOfItsOwnNoModelRunsTenTimesFasterThanItsEstimate) {
+TEST(StepsRule, ByDefaultAModelIsAtMostTenTimesFasterThanItsEstimate) {
   Running running;
   TrickleRule rule = Steps();
   rule.min_step_seconds = 0;
@@ -261,7 +262,7 @@ TEST(FractionRule, GrantsNoMoreThanTheWallTimeIsWorth) {
   EXPECT_EQ(decision.bounds, kTrickleWallTime);
 }
 
-TEST(RunTimeRule, CapsTheSpeedAndLetsHostsWithoutABenchmarkHaveTheMedian) {
+TEST(RunTimeRule, CapsTheSpeedAndUsesTheMedianWithoutABenchmark) {
   struct Case {
     double speed, credit;
     std::uint32_t bounds;
@@ -292,7 +293,7 @@ TEST(DayRule, PaysOnceADay) {
 TEST(Trickles, ManyForgedMessagesEarnNoMoreThanTheBestOfThem) {
   Running running;
   running.host().whetstone = kGflops;
-  // Each asks for the most that one message may have.
+  // Each message asks for the most that one message can earn.
   Paid paid{running.Price(RunTime())};
   for (std::uint64_t n = 1; n <= 1000; ++n) paid.Take(IncrementAt(3, n, kDay));
   EXPECT_EQ(paid.micro, 3 * 200 * kMicro);  // three days have passed
@@ -312,7 +313,7 @@ TEST(Trickles, ARewoundMessagePaysNothingAndLowersNothing) {
   EXPECT_EQ(paid.mark.value, 2000);
 }
 
-TEST(Trickles, WhatARunTimeMeansIsTheRulesWord) {
+TEST(Trickles, TheRuleDefinesTheMeaningOfRunTime) {
   Running running;
   TrickleRule cumulative = Elapsed();
   cumulative.measure = TrickleMeasure::kCpuTime;
@@ -330,7 +331,7 @@ TEST(Trickles, WhatARunTimeMeansIsTheRulesWord) {
   EXPECT_EQ(sum.mark.value, 3 * 3600);
 }
 
-TEST(Trickles, MonthsOfMessagesInOneGoArePaidInFull) {
+TEST(Trickles, MonthsOfMessagesSentAtOnceArePaidInFull) {
   Running running;
   constexpr int kMessages = 180;
   Paid cumulative{running.Price(Elapsed())};
@@ -346,7 +347,7 @@ TEST(Trickles, MonthsOfMessagesInOneGoArePaidInFull) {
   EXPECT_EQ(steps.mark.value, 1800);
 }
 
-TEST(Trickles, AnIncrementIsPaidOnceWhateverComesAgain) {
+TEST(Trickles, AnIncrementIsPaidOnceDespiteRepeats) {
   Running running;
   Paid paid{running.Price(ElapsedIncrements())};
   EXPECT_EQ(paid.Take(IncrementAt(10, 4, kDay)).partial, 200 * kMicro);
@@ -354,12 +355,12 @@ TEST(Trickles, AnIncrementIsPaidOnceWhateverComesAgain) {
   EXPECT_EQ(paid.Take(IncrementAt(11, 4, kDay)).outcome, TrickleOutcome::kRepeat);
   EXPECT_EQ(paid.Take(IncrementAt(12, 4, 2 * kDay)).outcome, TrickleOutcome::kRepeat);
   EXPECT_EQ(paid.mark, once);
-  // One that the other has overtaken counts, once too.
+  // An overtaken increment counts, also once.
   EXPECT_EQ(paid.Take(IncrementAt(9, 3, kDay)).partial, 200 * kMicro);
   EXPECT_EQ(paid.Take(IncrementAt(9, 3, kDay)).outcome, TrickleOutcome::kRepeat);
 }
 
-TEST(Trickles, OfIncrementsThatAreForgottenNoneIsPaidAgain) {
+TEST(Trickles, ForgottenIncrementsAreNotPaidAgain) {
   Running running;
   Paid paid{running.Price(ElapsedIncrements())};
   for (std::uint64_t n = 1; n <= kIncrementsRemembered + 5; ++n) paid.Take(IncrementAt(300, 10 * n, 60));
@@ -375,7 +376,7 @@ TEST(Trickles, OfIncrementsThatAreForgottenNoneIsPaidAgain) {
   EXPECT_EQ(paid.Take(IncrementAt(301, 55, 60)).after.value, (kIncrementsRemembered + 6) * 60.0);
 }
 
-// A client sends its files in no order, the newest first where it pleases.
+// A client sends its files in any order, possibly the newest first.
 TEST(Trickles, AThousandQueuedIncrementsArePaidInFullInAnyOrder) {
   Running running;
   for (const bool shuffled : {false, true}) {
@@ -388,7 +389,7 @@ TEST(Trickles, AThousandQueuedIncrementsArePaidInFullInAnyOrder) {
   }
 }
 
-TEST(Trickles, AResultThatSendsSeveralVarietiesIsPaidTheBestOfThem) {
+TEST(Trickles, AResultWithSeveralVarietiesIsPaidTheBestOfThem) {
   Running running;
   TrickleRule half = Elapsed();
   half.variety = "other";
@@ -408,7 +409,7 @@ TEST(Trickles, AResultThatSendsSeveralVarietiesIsPaidTheBestOfThem) {
   EXPECT_EQ(paid, 30 * 200 * kMicro);
 }
 
-TEST(Trickles, ScalesThatChangeWhileTheJobRunsChangeNothingOfIt) {
+TEST(Trickles, ScaleChangesDuringAJobDoNotChangeItsPrice) {
   Running running;
   running.world().SetVersion(kCpuVersion, 200, 1.0, 0.5);
   const TricklePrice price = running.Price(Elapsed());
@@ -418,17 +419,17 @@ TEST(Trickles, ScalesThatChangeWhileTheJobRunsChangeNothingOfIt) {
 
 // ---- Bounds and refusals -------------------------------------------------------------------------------------
 
-TEST(Bounds, OfTheJobAndTheRuleHoldWhateverTheMark) {
+TEST(Bounds, OfTheJobAndTheRuleHoldAtAnyHighWaterMark) {
   Running running;
   running.job().fpops_bound = 10 * kDay * kGflops;
   Paid bound{running.Price(Elapsed())};
   const TrickleDecision decision = bound.Take(ElapsedAt(100, 100 * kDay));
   EXPECT_EQ(decision.credit, 2000);
-  EXPECT_EQ(decision.after.value, 100 * kDay);  // the mark is true, its worth is bounded
+  EXPECT_EQ(decision.after.value, 100 * kDay);  // the high-water mark is not limited, its worth is
   EXPECT_EQ(decision.bounds, kTrickleFpopsBound);
   EXPECT_EQ(bound.Take(ElapsedAt(101, 101 * kDay)).outcome, TrickleOutcome::kNothingDue);
 
-  running.job().fpops_bound = 0;  // not told
+  running.job().fpops_bound = 0;  // unknown
   TrickleRule rule = Steps();
   rule.max_credit = 100;
   Paid capped{running.Price(rule)};
@@ -450,7 +451,7 @@ TEST(Bounds, NothingIsEarnedBeforeTheDispatch) {
   EXPECT_EQ(decision.bounds, kTrickleWallTime);
 }
 
-TEST(Refusals, NameTheFieldAndLeaveNoTrace) {
+TEST(Refusals, NameTheFieldAndChangeNothing) {
   struct Case {
     TrickleRule rule;
     TrickleMessage message;
@@ -490,7 +491,7 @@ TEST(Refusals, NameTheFieldAndLeaveNoTrace) {
   }
 }
 
-TEST(Refusals, OfCreditThatIsNoNumberOfMicroCredits) {
+TEST(Refusals, OfCreditBeyondTheRangeOfMicroCredits) {
   Running running;
   running.job().peak_flops = 1e300;
   running.job().fpops_bound = 0;
@@ -500,7 +501,7 @@ TEST(Refusals, OfCreditThatIsNoNumberOfMicroCredits) {
   EXPECT_EQ(decision.after, HighWaterMark{});
 }
 
-TEST(Rules, ThatMakeNoSenseAreToldByField) {
+TEST(Rules, ThatAreInvalidAreReportedWithTheField) {
   const auto problem = [](TrickleRule rule, auto change) {
     change(rule);
     return ProblemOf(rule).value_or("none");
@@ -523,7 +524,7 @@ TEST(Rules, ThatMakeNoSenseAreToldByField) {
   EXPECT_TRUE(begins(problem(Days(), [](auto& r) { r.max_credit = kInfinity; }), "max_credit"));
 }
 
-TEST(Names, OfKindsMeasuresOutcomesAndBoundsAreTheirOwn) {
+TEST(Names, OfKindsMeasuresOutcomesAndBoundsAreDefined) {
   for (const TrickleRule& rule : {Elapsed(), Steps(), Fraction(), RunTime(), Days()}) {
     EXPECT_EQ(TrickleKindByName(TrickleKindName(rule.kind)), rule.kind);
     EXPECT_EQ(TrickleMeasureByName(TrickleMeasureName(rule.measure)), rule.measure);
@@ -539,7 +540,7 @@ TEST(Names, OfKindsMeasuresOutcomesAndBoundsAreTheirOwn) {
 
 TrickleRule AnyRule() { return *rc::gen::element(Elapsed(), Steps(), Fraction(), Days()); }
 
-// Prices with odd numbers in them, so that roundings fall where they will.
+// Prices with fractional factors, so that amounts are rounded at arbitrary places.
 TricklePrice AnyPrice(const TrickleRule& rule) {
   Running running;
   const auto odd = [] { return *rc::gen::inRange(1, 1'000'000) / 333'333.0; };
@@ -555,7 +556,7 @@ TricklePrice AnyPrice(const TrickleRule& rule) {
   return running.Price(priced);
 }
 
-// One message whose measure, whichever the rule reads, lies somewhere in the job.
+// A message with a value for every measure, at a random point of the job.
 TrickleMessage AnyMessage() {
   const double day = *rc::gen::inRange(-1, 4000) / 10.0;
   const double part = *rc::gen::inRange(0, 12'000) / 10'007.0;
@@ -598,7 +599,7 @@ RC_GTEST_PROP(TrickleProperties, AnyOrderRepetitionAndLossWithTheSameMarkPayTheS
   RC_ASSERT(shuffled.mark.value == all.mark.value);
   RC_ASSERT(shuffled.micro == all.micro);
 
-  // All lost but the best.
+  // All messages are lost except the best.
   Paid lone{price};
   lone.Take(best);
   RC_ASSERT(lone.mark.value == all.mark.value);
@@ -618,23 +619,23 @@ RC_GTEST_PROP(TrickleProperties, TheWorthOfAMarkNeverFallsWithTheMark, ()) {
   RC_ASSERT(CreditOfHighWaterMark(price, a) <= CreditOfHighWaterMark(price, b));
 }
 
-// Numbers of a dispatch, a host and its scales as they may come.
-double Anything() {
+// An arbitrary number for a dispatch, a host or a scale.
+double AnyNumber() {
   return *rc::gen::element(0.0, -0.0, -1.0, 1e-300, 1e300, 3.7e9, 1.0, kInfinity, -kInfinity, kNan,
                            std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::max());
 }
 
-RC_GTEST_PROP(TrickleProperties, WhateverADispatchSaysNothingIsWorthLessThanNothing, ()) {
+RC_GTEST_PROP(TrickleProperties, ForAnyDispatchNoMessageHasANegativeWorth, ()) {
   Running running;
   Job& job = running.job();
   for (double* number : {&job.peak_flops, &job.fpops_est, &job.fpops_bound, &job.devices, &job.cpus_used,
                          &job.gpus_used, &job.cpu_speed, &job.gpu_speed, &running.host().whetstone}) {
-    *number = Anything();
+    *number = AnyNumber();
   }
-  running.world().SetVersion(kCpuVersion, 200, Anything(), Anything());
+  running.world().SetVersion(kCpuVersion, 200, AnyNumber(), AnyNumber());
   HostVersion& row = running.world().Row(running.host());
-  row.pfc = {Anything(), Anything()};
-  running.world().SetMinAvgPfc(Anything());
+  row.pfc = {AnyNumber(), AnyNumber()};
+  running.world().SetMinAvgPfc(AnyNumber());
   const TricklePrice price = running.Price(
       *rc::gen::element(Elapsed(), ElapsedIncrements(), Steps(), Fraction(), RunTime(), Days()));
   double before = 0;
@@ -646,11 +647,11 @@ RC_GTEST_PROP(TrickleProperties, WhateverADispatchSaysNothingIsWorthLessThanNoth
   Paid paid{price};
   for (int k = 0; k < 10; ++k) {
     TrickleMessage message = AnyMessage();
-    message.cpu_time = Anything();
-    message.elapsed_time = Anything();
-    message.runtime_increment = Anything();
-    message.fraction_done = Anything();
-    message.steps = Anything();
+    message.cpu_time = AnyNumber();
+    message.elapsed_time = AnyNumber();
+    message.runtime_increment = AnyNumber();
+    message.fraction_done = AnyNumber();
+    message.steps = AnyNumber();
     const TrickleDecision decision = paid.Take(message);
     RC_ASSERT(decision.partial >= 0);
     RC_ASSERT(!decision.refused() || decision.after == decision.before);
@@ -659,8 +660,8 @@ RC_GTEST_PROP(TrickleProperties, WhateverADispatchSaysNothingIsWorthLessThanNoth
   }
 }
 
-// The attacker says whatever pays most, as often as he likes, in any order: nothing beyond what an honest host
-// that worked all the time, on all its CPUs, could have said in one message at the end.
+// An attacker sends forged messages in any number and any order. They pay at most as much as one message at the
+// end by an honest host that worked all the time on all its CPUs.
 RC_GTEST_PROP(TrickleProperties, AnAttackerGetsNoMoreThanTheWallTimeIsWorth, ()) {
   TrickleRule rule = *rc::gen::element(Elapsed(), ElapsedIncrements(), Fraction(), Days(), Steps());
   if (rule.kind == TrickleKind::kSteps) rule.min_step_seconds = 8640;
@@ -708,14 +709,14 @@ RC_GTEST_PROP(TrickleProperties, IncrementsPayTheirSumOnceInAnyOrder, ()) {
   for (const TrickleMessage& message : messages) once.Take(message);
 
   std::vector<std::pair<std::uint32_t, std::size_t>> order;
-  for (std::size_t k = 0; k < 2 * messages.size(); ++k)  // each twice
+  for (std::size_t k = 0; k < 2 * messages.size(); ++k)  // each message twice
     order.emplace_back(*rc::gen::arbitrary<std::uint32_t>(), k % messages.size());
   std::sort(order.begin(), order.end());
   Paid noisy{price};
   for (const auto& [key, k] : order) {
     TrickleMessage message = messages[k];
     noisy.Take(message);
-    message.runtime_increment = 1e300;  // forged under a number that has been used
+    message.runtime_increment = 1e300;  // forged with a used sequence number
     RC_ASSERT(noisy.Take(message).outcome == TrickleOutcome::kRepeat);
   }
   RC_ASSERT(noisy.mark == once.mark);

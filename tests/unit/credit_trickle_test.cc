@@ -1,4 +1,4 @@
-// Credit by trickle messages: typical speeds, run times as messages spell them, the limits.
+// Credit by trickle messages: typical speeds, run times as written in messages, and limits.
 
 #include "common/credit/trickles/trickle_credit.h"
 
@@ -17,12 +17,12 @@ TEST(TypicalSpeeds, AreElementsOfTheAscendingSpeedsOfActiveHosts) {
   hosts.push_back({.speed = 99e9, .recent_average = 10});  // not above 10
   const auto typical = TypicalSpeedsOf(hosts);
   ASSERT_TRUE(typical.has_value());
-  EXPECT_EQ(typical->median, 21e9);         // element 40 x 50/100 = 20, from 0
+  EXPECT_EQ(typical->median, 21e9);         // element 40 x 50/100 = 20, counted from 0
   EXPECT_EQ(typical->percentile_95, 39e9);  // element 38
   EXPECT_FALSE(TypicalSpeedsOf(std::vector<HostSpeed>{{.speed = 1e9, .recent_average = 1}}).has_value());
 }
 
-TEST(RunTime, IsReadAsMessagesSpellIt) {
+TEST(RunTime, IsParsedAsMessagesFormatIt) {
   EXPECT_EQ(ParseRunTime("  7200  ").value(), 7200);
   EXPECT_EQ(ParseRunTime("1e5").value(), 1e5);
   EXPECT_EQ(ParseRunTime("12.5s").value(), 12.5);

@@ -49,7 +49,7 @@ TEST(UniteAccounts, AddsEverySumAndNothingElse) {
   EXPECT_TRUE(days == into.total_micro);
 }
 
-TEST(UniteAccounts, TheAverageIsThatOfBothAtTheLaterTime) {
+TEST(UniteAccounts, TheAverageIsTheSumOfBothAtTheLaterTime) {
   Account early;
   early.recent = {.value = 80, .time = kStart};
   Account late;
@@ -60,14 +60,14 @@ TEST(UniteAccounts, TheAverageIsThatOfBothAtTheLaterTime) {
   EXPECT_EQ(into.recent.time, late.recent.time);
   Account other = early;
   Unite(late, other);
-  EXPECT_EQ(other.recent.value, into.recent.value) << "whichever becomes which";
+  EXPECT_EQ(other.recent.value, into.recent.value) << "the direction of the merge does not matter";
   Account none;
   Unite(early, none);
   EXPECT_EQ(none.recent.value, 80);
   EXPECT_EQ(none.recent.time, kStart);
 }
 
-TEST(UniteAccounts, ABalanceIsCreditLikeOtherInTheOneAndTheHistoryStaysAsLongAsItWas) {
+TEST(UniteAccounts, ABalanceBecomesOrdinaryCreditAndHistoryStaysBounded) {
   Account from;
   from.opening_micro = from.total_micro = 100;
   from.owed_micro = 7;

@@ -1,6 +1,6 @@
-// A small project for stories about policies: one app, a few versions, one scale table, hosts made on the
-// way. Numbers to calculate with: E = 8.64e12 FLOPs, devices of 1 GFLOP/s. A job of 8640 s then has PFC = E,
-// ratio 1, and 8.64e12 x 200 / 86400e9 = 20 Cobblestones.
+// A small project for tests of policies: one app, a few versions, one scale table, and hosts that the tests
+// create. Numbers for mental arithmetic: E = 8.64e12 FLOPs, devices of 1 GFLOP/s. A job of 8640 s then has PFC =
+// E, ratio 1, and 8.64e12 x 200 / 86400e9 = 20 Cobblestones.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ inline constexpr std::int64_t kSecondCpuVersion = 12;
 inline constexpr std::int64_t kGpuVersion = 21;
 inline constexpr std::int64_t kSecondGpuVersion = 22;
 
-// One job: what the host and the validator say about it. Times are relative to kStart.
+// One job, as the host and the validator report it. Times are relative to kStart.
 struct Job {
   std::int64_t version = kCpuVersion;
   double elapsed = kSeconds;
@@ -41,9 +41,9 @@ struct Job {
   double devices = 0;
   double cpus_used = 0;
   double gpus_used = 0;
-  double cpu_speed = 0;  // FLOP/s of one; 0: not told
+  double cpu_speed = 0;  // FLOP/s of one CPU; 0: unknown
   double gpu_speed = 0;
-  std::uint64_t workunit = 0;  // 0: one of its own
+  std::uint64_t workunit = 0;  // 0: a new workunit
   std::uint32_t awaited = 1;
   bool late = false;
   bool outlier = false;
@@ -96,7 +96,7 @@ class World {
     AppScales().min_avg_pfc = value;
   }
 
-  // The host's row of a version, made as if by a first look at it.
+  // The host's row of a version. A missing row is created with its initial values.
   HostVersion& Row(HostRecord& host, std::int64_t version = kCpuVersion) {
     for (HostVersion& row : host.versions) {
       if (row.version == AppVersionId(version)) return row;
@@ -108,7 +108,7 @@ class World {
     host.versions.push_back(row);
     return host.versions.back();
   }
-  // A host that has proven itself: `n` samples of `mean`, off probation.
+  // A trusted host: `n` samples with mean `mean`, not on probation.
   HostRecord Trusted(double n, double mean, std::int64_t version = kCpuVersion) {
     HostRecord host;
     HostVersion& row = Row(host, version);
@@ -170,7 +170,7 @@ class World {
   }
   Claim ClaimOf(const Job& job, HostRecord& host) { return Validate(job, host).claim; }
 
-  // An attempt without a result to validate, at `received`.
+  // An attempt that fails at `received`, without a result to validate.
   void Fail(const Job& job, Outcome outcome, HostRecord& host) {
     policy.OnFailure(Completion(job, outcome), Force(), host);
   }
@@ -204,7 +204,8 @@ class World {
 [[nodiscard]] inline bool Has(const Claim& claim, ClaimFlag flag) { return (claim.flags & flag) != 0; }
 [[nodiscard]] inline bool Has(const Sample& sample, SampleFlag flag) { return (sample.flags & flag) != 0; }
 
-// Prices what a claim records anew, as an audit does, and says whether every bit of the outcome is the same.
+// Computes the price from the recorded inputs of a claim, like an audit, and returns whether every bit of the
+// outcome is the same.
 [[nodiscard]] inline bool SamePriceAgain(const Policy& policy, const Claim& claim,
                                          const Constants& constants) {
   Claim again = claim;

@@ -1,4 +1,4 @@
-// What a result that was judged invalid would have got, had it been valid.
+// The credit that a result judged invalid would have received as a valid result.
 #include "common/credit/policies/worth_if_valid.h"
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 namespace cobblestone::credit {
 namespace {
 
-// The host has proven itself with so many results that its own average counts.
-HostRecord Proven(World& world) {
+// A host with enough valid results that its own average counts.
+HostRecord ReliableHost(World& world) {
   HostRecord host = world.Trusted(50, 1.5);
   host.known = true;
   host.whetstone = 2e9;
@@ -34,11 +34,11 @@ constexpr PolicyKind kAllKinds[] = {
     PolicyKind::kBenchmark, PolicyKind::kAssigned, PolicyKind::kRuntime,   PolicyKind::kReportedFlops,
 };
 
-TEST(WorthIfValid, IsWhatTheSameResultGotWhereItWasValidUnderEveryPolicy) {
+TEST(WorthIfValid, EqualsTheCreditOfAValidResultUnderEveryPolicy) {
   for (const PolicyKind kind : kAllKinds) {
     SCOPED_TRACE(PolicyName(kind));
     World world(PolicyFor(kind), kind);
-    const HostRecord host = Proven(world);
+    const HostRecord host = ReliableHost(world);
     const Job job{.elapsed = 7000, .cpu_time = 6500, .peak_flops = 3e9, .assigned = 12.5};
     HostRecord twin = host;
     const Claim valid = world.ClaimOf(job, twin);
@@ -58,48 +58,48 @@ TEST(WorthIfValid, IsWhatTheSameResultGotWhereItWasValidUnderEveryPolicy) {
   }
 }
 
-TEST(WorthIfValid, AskingForItLeavesTheHostsRecordToTheInvalidResult) {
+TEST(WorthIfValid, ComputingItDoesNotChangeTheHostsRecord) {
   for (const PolicyKind kind : kAllKinds) {
     SCOPED_TRACE(PolicyName(kind));
     World world(PolicyFor(kind), kind);
-    HostRecord asked = Proven(world);
-    HostRecord never = asked;
+    HostRecord priced = ReliableHost(world);
+    HostRecord not_priced = priced;
     const Job job{.assigned = 1};
-    EXPECT_TRUE(Judge(world, job, asked));
-    world.Validate(job, asked, ValidateState::kInvalid);
-    world.Validate(job, never, ValidateState::kInvalid);
-    EXPECT_EQ(world.Row(asked).pfc, world.Row(never).pfc);
-    EXPECT_EQ(world.Row(asked).et, world.Row(never).et);
-    EXPECT_EQ(world.Row(asked).consecutive_valid, world.Row(never).consecutive_valid);
-    EXPECT_EQ(world.Row(asked).error_rate, world.Row(never).error_rate);
-    EXPECT_EQ(world.Row(asked).max_jobs_per_day, world.Row(never).max_jobs_per_day);
-    EXPECT_EQ(asked.avg_turnaround, never.avg_turnaround);
+    EXPECT_TRUE(Judge(world, job, priced));
+    world.Validate(job, priced, ValidateState::kInvalid);
+    world.Validate(job, not_priced, ValidateState::kInvalid);
+    EXPECT_EQ(world.Row(priced).pfc, world.Row(not_priced).pfc);
+    EXPECT_EQ(world.Row(priced).et, world.Row(not_priced).et);
+    EXPECT_EQ(world.Row(priced).consecutive_valid, world.Row(not_priced).consecutive_valid);
+    EXPECT_EQ(world.Row(priced).error_rate, world.Row(not_priced).error_rate);
+    EXPECT_EQ(world.Row(priced).max_jobs_per_day, world.Row(not_priced).max_jobs_per_day);
+    EXPECT_EQ(priced.avg_turnaround, not_priced.avg_turnaround);
   }
 }
 
 TEST(WorthIfValid, IsNoMoreThanTheCap) {
   World world(PolicyFor(PolicyKind::kAssigned), PolicyKind::kAssigned);
-  const auto worth = Judge(world, {.assigned = 500}, Proven(world), 80);
+  const auto worth = Judge(world, {.assigned = 500}, ReliableHost(world), 80);
   ASSERT_TRUE(worth);
   EXPECT_EQ(worth->credit, 80);
   EXPECT_EQ(WorthAlone(worth->claim, 80, world.Rules()), 80);
   EXPECT_EQ(WorthAlone(worth->claim, 0, world.Rules()), 500);
 }
 
-TEST(WorthIfValid, NothingTellsItWhereNobodyAssignedAnAmount) {
+TEST(WorthIfValid, IsUnknownWithoutAnAssignedAmount) {
   World world(PolicyFor(PolicyKind::kAssigned), PolicyKind::kAssigned);
-  const auto nobody = Judge(world, {}, Proven(world));
-  ASSERT_TRUE(nobody) << "the operator may name the amount";
-  EXPECT_FALSE(StatesWorth(nobody->claim));
-  const auto application = Judge(world, {.reported_credit = 7}, Proven(world));
-  ASSERT_TRUE(application);
-  EXPECT_TRUE(StatesWorth(application->claim));
-  EXPECT_EQ(application->credit, 7);
+  const auto unassigned = Judge(world, {}, ReliableHost(world));
+  ASSERT_TRUE(unassigned) << "the operator may set the amount";
+  EXPECT_FALSE(StatesWorth(unassigned->claim));
+  const auto reported = Judge(world, {.reported_credit = 7}, ReliableHost(world));
+  ASSERT_TRUE(reported);
+  EXPECT_TRUE(StatesWorth(reported->claim));
+  EXPECT_EQ(reported->credit, 7);
 }
 
-TEST(WorthIfValid, AHostThatIsGoneWouldHaveGotNothing) {
+TEST(WorthIfValid, ADeletedHostWouldHaveReceivedNothing) {
   World world(PolicyFor(PolicyKind::kBenchmark), PolicyKind::kBenchmark);
-  HostRecord host = Proven(world);
+  HostRecord host = ReliableHost(world);
   host.deleted = true;
   EXPECT_FALSE(Judge(world, {}, host));
 }

@@ -1,4 +1,5 @@
-// Batches over HTTP against a pipeline that only counts: whose they are, what is read of them, and what memory they need.
+// Batches over HTTP, ingested by a sink that only counts: their owners, the lines that are read, and the memory
+// that batches need.
 #include "services/access/event_batch.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +29,7 @@ using gateway::IngestRights;
 using gateway::Sender;
 using ::testing::HasSubstr;
 
-// Counts what it gets, and keeps how far each source has come.
+// Counts the ingested events and keeps the position of each source.
 class CountingSink final : public EventSink {
  public:
   struct Seen {
@@ -37,8 +38,8 @@ class CountingSink final : public EventSink {
     std::uint64_t events = 0;
     std::uint64_t refused = 0;
     std::size_t largest_block = 0;  // bytes
-    std::string problem;            // of the last refused one
-    std::string shape;  // of blocks: so many lines each, with ! where all before is processed first
+    std::string problem;            // of the last refused line
+    std::string shape;              // the lines of each block, with ! for a barrier
   };
   explicit CountingSink(Seen& seen) : seen_(seen) {}
 
@@ -100,7 +101,7 @@ std::string Times(const std::string& text, std::size_t times) {
   return all;
 }
 
-TEST_F(EventBatches, IsReadNoFurtherThanItsFirst100BadLines) {
+TEST_F(EventBatches, IsReadUpToItsFirst100BadLines) {
   const std::string body = Times("no event\n", 1000) + kUser + "\n";
   const auto outcome = Take({.body = body});
   EXPECT_EQ(outcome.bad.size(), 100u);
@@ -110,7 +111,7 @@ TEST_F(EventBatches, IsReadNoFurtherThanItsFirst100BadLines) {
   EXPECT_EQ(seen_.blocks, 0u);
 }
 
-TEST_F(EventBatches, WhereBadLinesAreRefusedAllAreAndTheFirst100AreListed) {
+TEST_F(EventBatches, RefusesAllBadLinesAndListsTheFirst100) {
   const std::string body = Times("no event\n", 1000) + kUser + "\n";
   const auto outcome = Take({.body = body, .refuse_bad_lines = true});
   EXPECT_EQ(outcome.bad.size(), 100u);
@@ -120,7 +121,7 @@ TEST_F(EventBatches, WhereBadLinesAreRefusedAllAreAndTheFirst100AreListed) {
   EXPECT_EQ(seen_.refused, 1000u);
 }
 
-TEST_F(EventBatches, AReasonIsCut) {
+TEST_F(EventBatches, ALongReasonIsTruncated) {
   const std::string body = "{\"id\":\"1\",\"" + std::string(100000, 'x') + "\":1}\n";
   const auto outcome = Take({.body = body, .refuse_bad_lines = true});
   ASSERT_EQ(outcome.bad.size(), 1u);
@@ -128,7 +129,7 @@ TEST_F(EventBatches, AReasonIsCut) {
   EXPECT_LT(seen_.problem.size(), 400u);
 }
 
-TEST_F(EventBatches, SentAgainInOtherPiecesIsKnownAndBroadcastsHaveBlocksOfTheirOwn) {
+TEST_F(EventBatches, RepeatedLinesAreKnownAndBroadcastsHaveOwnBlocks) {
   const std::string good = std::string(kUser) + "\n";
   const std::string broadcast = std::string(kApp) + "\n";
   const std::string body = good + "\n" + broadcast + broadcast + good + "bad\n  \r\n" + good;
@@ -149,14 +150,14 @@ TEST_F(EventBatches, AHostMergeIsAppendedWhenEarlierMergesOfItsHostsAreDone) {
     return R"({"id":"1","project":1,"time":1,"host_merge":{"host":")" + std::to_string(host) +
            R"(","into":")" + std::to_string(into) + "\"}}\n";
   };
-  // Into each other; then of others; then down a chain, and into one host.
+  // Two merges into each other, two unrelated merges, a chain, and two merges into the same host.
   const std::string body = merge(1, 2) + merge(2, 1) + merge(3, 4) + merge(5, 6) + std::string(kUser) + "\n" +
                            merge(4, 7) + merge(8, 7) + kUser + "\n";
   Take({.body = body});
   EXPECT_EQ(seen_.shape, "1 1! 3 1! 1! 1");
 }
 
-TEST_F(EventBatches, WhatTheSenderMayNotSendForbidsTheWholeBatch) {
+TEST_F(EventBatches, AForbiddenEventForbidsTheWholeBatch) {
   const auto rights = IngestRights::Parse("1", "members");
   const std::string body = std::string(kUser) + "\nbad\n" + kApp + "\n" +
                            R"({"id":"1","project":2,"time":1,"user":{"user":"1"}})" + "\n";
@@ -179,23 +180,24 @@ TEST_F(EventBatches, ASourceBelongsToTheSenderThatUsedItFirst) {
   const Sender other{.name = "", .digest = "sha256:bb"};
   const Sender named{.name = "server1", .digest = "sha256:aa"};
   const Sender rotated{.name = "server1", .digest = "sha256:cc"};
-  // A batch without lines takes nothing into possession.
+  // A batch without lines does not make its sender the owner.
   EXPECT_FALSE(Take({.source = "s", .sender = other}).others_source);
   const std::string line = std::string(kUser) + "\n";
   EXPECT_EQ(Take({.source = "s", .sender = first, .body = line}).lines, 1u);
-  const auto turned_away = Take({.source = "s", .sender = other, .first_line = 1, .body = line});
-  EXPECT_TRUE(turned_away.others_source);
-  EXPECT_EQ(turned_away.lines, 0u) << "it is told nothing of the source";
+  const auto rejected = Take({.source = "s", .sender = other, .first_line = 1, .body = line});
+  EXPECT_TRUE(rejected.others_source);
+  EXPECT_EQ(rejected.lines, 0u) << "the answer says nothing about the source";
   EXPECT_TRUE(Take({.source = "s", .sender = rotated, .first_line = 1, .body = line}).others_source);
-  // The first one gets a name: from then on the source is the name's.
+  // The first sender gets a name. From then on the source belongs to the name.
   EXPECT_EQ(Take({.source = "s", .sender = named, .first_line = 1, .body = line}).lines, 2u);
   EXPECT_EQ(seen_.sources["s"].owner, "server1");
   EXPECT_EQ(Take({.source = "s", .sender = rotated, .first_line = 2, .body = line}).lines, 3u);
   EXPECT_TRUE(Take({.source = "s", .sender = first, .first_line = 3, .body = line}).others_source);
-  // What files have sent is the operator's.
+  // A source that was ingested from a file belongs to the operator.
   EXPECT_EQ(Take({.source = "file", .body = line}).lines, 1u);
   EXPECT_TRUE(Take({.source = "file", .sender = first, .first_line = 1, .body = line}).others_source);
-  EXPECT_EQ(Take({.source = "s", .first_line = 3, .body = line}).lines, 4u) << "who may use every source";
+  EXPECT_EQ(Take({.source = "s", .first_line = 3, .body = line}).lines, 4u)
+      << "the operator may use every source";
   EXPECT_EQ(seen_.sources["s"].owner, "server1");
 }
 
@@ -212,16 +214,16 @@ TEST_F(EventBatches, HasAMillionLinesAtMost) {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-// kB: the highest since the last Forget().
+// Peak memory in kB since the last ResetPeakMemory().
 std::size_t PeakMemory() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
     if (line.starts_with("VmHWM:")) return std::stoul(line.substr(6));
   return 0;
 }
-void Forget() { std::ofstream("/proc/self/clear_refs") << "5"; }
+void ResetPeakMemory() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
-TEST(EventBatchMemory, IsAtMostFourTimesTheBodyWhateverItHolds) {
+TEST(EventBatchMemory, IsAtMostFourTimesTheBodyForAnyContent) {
   constexpr std::size_t kBody = 16u << 20;
   const std::string zero(1, '\0');
   struct Case {
@@ -236,8 +238,8 @@ TEST(EventBatchMemory, IsAtMostFourTimesTheBodyWhateverItHolds) {
         Case{"records without bytes", zero, EventBatch::Format::kDelimited},
         Case{"records of one byte", std::string("\1\0", 2), EventBatch::Format::kDelimited},
         Case{"users", std::string(kUser) + "\n"}, Case{"long names", long_name},
-        Case{"broadcasts in turn with others", std::string(kApp) + "\n" + kUser + "\n"},
-        Case{"what is longer as an Envelope",
+        Case{"broadcasts alternating with other events", std::string(kApp) + "\n" + kUser + "\n"},
+        Case{"a line that is longer as an Envelope",
              R"({"project":1,"estimatedCredit":{"counters":[{},{},{},{},{},{},{},{},{},{},{},{},{}]}})"
              "\n"},
         Case{"deep nesting", "{\"a\":" + Times("[", 900000) + "\n"}, Case{"one line without end", "[1,"}}) {
@@ -245,7 +247,7 @@ TEST(EventBatchMemory, IsAtMostFourTimesTheBodyWhateverItHolds) {
       const std::string body = Times(c.line, kBody / c.line.size());
       CountingSink::Seen seen;
       BatchIngest ingest(std::make_unique<CountingSink>(seen));
-      Forget();
+      ResetPeakMemory();
       const std::size_t before = PeakMemory();
       (void)ingest.Take({.source = "s", .format = c.format, .body = body, .refuse_bad_lines = true});
       const std::size_t grown = PeakMemory() - std::min(before, PeakMemory());

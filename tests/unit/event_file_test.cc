@@ -1,4 +1,4 @@
-// Files of events: three formats, three codings, bad lines, cut files.
+// Files of events: three formats, three codings, bad lines, truncated files.
 #include "services/events/event_file.h"
 
 #include <gtest/gtest.h>
@@ -80,11 +80,11 @@ std::string Name(std::uint64_t id, std::size_t length) {
 
 class EventFileCodings : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(EventFileCodings, WhatWasWrittenIsReadInOrderWithItsLineNumbers) {
+TEST_P(EventFileCodings, WrittenEventsAreReadInOrderWithLineNumbers) {
   const TempDir dir;
   const std::string path = dir / (std::string("events") + GetParam());
   std::vector<std::string> written;
-  // Together larger than any buffer on the way.
+  // All records together are larger than any buffer.
   for (std::uint64_t id = 1; id <= 3000; ++id) written.push_back(id % 100 == 0 ? Name(id, 40000) : Tick(id));
   auto writer = EventWriter::Open(path);
   ASSERT_TRUE(writer.ok()) << writer.status().message();
@@ -103,7 +103,7 @@ TEST_P(EventFileCodings, WhatWasWrittenIsReadInOrderWithItsLineNumbers) {
     ASSERT_FALSE(reading.items[i].barrier);
   }
 
-  // The same events once more give the same file.
+  // Writing the same events again gives the same file.
   const std::string first = ReadText(path);
   auto again = EventWriter::Open(path);
   for (const std::string& envelope : written) ASSERT_TRUE((*again)->Write(envelope).ok());
@@ -111,9 +111,9 @@ TEST_P(EventFileCodings, WhatWasWrittenIsReadInOrderWithItsLineNumbers) {
   EXPECT_EQ(ReadText(path), first);
 }
 
-TEST_P(EventFileCodings, ACutFileGivesWhatIsWholeAndThenSaysThatItIsCut) {
+TEST_P(EventFileCodings, ATruncatedFileGivesItsWholeEventsThenAnError) {
   const std::string coding = GetParam();
-  if (coding == ".jsonl") return;  // a line that is cut is a bad line: its own test
+  if (coding == ".jsonl") return;  // a truncated line is a bad line, which has its own test
   const TempDir dir;
   const std::string path = dir / ("events" + coding);
   auto writer = EventWriter::Open(path);
@@ -132,7 +132,7 @@ TEST_P(EventFileCodings, ACutFileGivesWhatIsWholeAndThenSaysThatItIsCut) {
   for (std::size_t i = 0; i < reading.items.size(); ++i) ASSERT_EQ(reading.items[i].envelope, Tick(i + 1));
 }
 
-TEST_P(EventFileCodings, AFileOfTwoPartsOneBehindTheOtherIsRead) {
+TEST_P(EventFileCodings, TwoConcatenatedFilesAreReadAsOne) {
   const TempDir dir;
   const std::string coding = GetParam();
   std::string both;
@@ -144,7 +144,7 @@ TEST_P(EventFileCodings, AFileOfTwoPartsOneBehindTheOtherIsRead) {
     both += ReadText(part);
   }
   WriteText(dir / "both", both);
-  const Reading reading = ReadAll(dir / "both");  // told by what it holds, not by its name
+  const Reading reading = ReadAll(dir / "both");  // the coding is detected by the content, not by the name
   EXPECT_TRUE(reading.end.ok()) << reading.end.message();
   ASSERT_EQ(reading.items.size(), 2u);
   EXPECT_EQ(reading.items[1].envelope, Tick(2));
@@ -160,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(All, EventFileCodings,
                            return name;
                          });
 
-TEST(EventFile, ABadLineIsAnItemWithAProblemAndReadingGoesOn) {
+TEST(EventFile, ABadLineIsAnItemWithAProblemAndReadingContinues) {
   const TempDir dir;
   const std::string good = *wire::EnvelopeToJson(Tick(1));
   WriteText(dir / "f", "\xef\xbb\xbf" + good +
@@ -172,18 +172,18 @@ TEST(EventFile, ABadLineIsAnItemWithAProblemAndReadingGoesOn) {
   EXPECT_EQ(reading.items[0].envelope, Tick(1));
   EXPECT_EQ(reading.items[0].raw, good);  // without CR
   EXPECT_EQ(reading.items[0].line, 0u);
-  // Empty lines give nothing and are counted all the same.
+  // Empty lines give no item, but they are counted.
   EXPECT_EQ(reading.items[1].line, 3u);
   EXPECT_EQ(reading.items[1].raw, "{\"id\": 2, \"proj");
   for (std::size_t i = 1; i <= 4; ++i) {
     EXPECT_NE(reading.items[i].problem, "") << i;
   }
   EXPECT_NE(reading.items[4].problem.find("colour"), std::string::npos) << reading.items[4].problem;
-  EXPECT_EQ(reading.items[5].envelope, Tick(1));  // the last line has no end
+  EXPECT_EQ(reading.items[5].envelope, Tick(1));  // the last line has no newline
   EXPECT_EQ(reading.items[5].line, 7u);
 }
 
-TEST(EventFile, ARecordThatIsNoEnvelopeIsLeftToTheStagesToRefuse) {
+TEST(EventFile, ARecordThatIsNoEnvelopeIsPassedOnToTheStages) {
   const TempDir dir;
   auto writer = EventWriter::Open(dir / "f.pb");
   ASSERT_TRUE((*writer)->Write(Tick(1)).ok());
@@ -198,9 +198,9 @@ TEST(EventFile, ARecordThatIsNoEnvelopeIsLeftToTheStagesToRefuse) {
   EXPECT_EQ(reading.items[3].envelope, Tick(2));
 }
 
-TEST(EventFile, ARecordOfALengthThatLooksLikeTextIsToldFromText) {
+TEST(EventFile, ARecordWhoseLengthLooksLikeTextIsNotReadAsText) {
   const TempDir dir;
-  // Lengths 123 '{', 32 ' ', 10 LF: the first byte of the file alone would say JSON.
+  // Lengths 123 '{', 32 ' ', 10 LF: the first byte of the file alone looks like JSON.
   for (const std::size_t length : {123u, 32u, 10u}) {
     std::string record = Name(1, 0);
     for (std::size_t n = 0; record.size() < length; ++n) record = Name(1, n);
@@ -209,7 +209,7 @@ TEST(EventFile, ARecordOfALengthThatLooksLikeTextIsToldFromText) {
           wire::EncodeEvent({.head = {.id = 1, .project = ProjectId(7)}, .body = wire::ValidatorRestart{}});
     ASSERT_LE(record.size(), length);
     std::string padded = record;
-    // An unknown field of the rest's length: readers skip it.
+    // Unknown fields fill the remaining length; readers skip them.
     while (padded.size() + 1 < length) padded += std::string("\xb8\x3e\x01", 3).substr(0, 3);
     if (padded.size() != length) continue;
     auto writer = EventWriter::Open(dir / "f.pb");
@@ -222,7 +222,7 @@ TEST(EventFile, ARecordOfALengthThatLooksLikeTextIsToldFromText) {
   }
 }
 
-TEST(EventFile, ALineWithoutEndIsReportedOnceAndTakesNoMemory) {
+TEST(EventFile, AnEndlessLineIsReportedOnceWithBoundedMemory) {
   const TempDir dir;
   const std::string good = *wire::EnvelopeToJson(Tick(1));
   WriteText(dir / "f", good + "\n{" + std::string(3 * kMaxEventBytes, 'x') + "\n" + good + "\n");
@@ -234,7 +234,7 @@ TEST(EventFile, ALineWithoutEndIsReportedOnceAndTakesNoMemory) {
   EXPECT_EQ(reading.items[2].line, 2u);
 }
 
-TEST(EventFile, SomethingElseThanEventsIsNamedAsSuch) {
+TEST(EventFile, FilesWithoutEventsAreReported) {
   const TempDir dir;
   WriteText(dir / "elf",
             std::string("\x7f"
@@ -253,7 +253,7 @@ TEST(EventFile, SomethingElseThanEventsIsNamedAsSuch) {
 }
 
 // The message names the file, the byte or line, and the cause.
-TEST(EventFile, TextOfAnotherEncodingIsNamedAsSuch) {
+TEST(EventFile, TextInAnotherEncodingIsReported) {
   using namespace std::string_literals;
   const TempDir dir;
   const std::string text = *wire::EnvelopeToJson(Tick(1)) + "\n";
@@ -272,7 +272,7 @@ TEST(EventFile, TextOfAnotherEncodingIsNamedAsSuch) {
   }
   WriteText(dir / "f", "\xff\xfe\0\0{\0\0\0"s);
   EXPECT_NE(ReadAll(dir / "f").end.message().find("UTF-32"), std::string::npos);
-  // Of Latin-1 only the lines are bad that have such characters.
+  // In Latin-1 text only the lines with non-ASCII characters are bad.
   WriteText(dir / "f",
             text + R"({"id":1,"project":1,"user":{"user":1,"name":"Andr)" + "\xe9" + "\"}}\n" + text);
   const Reading latin = ReadAll(dir / "f");
@@ -283,8 +283,8 @@ TEST(EventFile, TextOfAnotherEncodingIsNamedAsSuch) {
   EXPECT_EQ(latin.items[2].problem, "");
 }
 
-// A disk's zeros, behind events or instead of them.
-TEST(EventFile, ZerosEndTheFileWithAnErrorThatSaysWhereTheyBegin) {
+// Zero bytes of a damaged disk, after events or instead of events.
+TEST(EventFile, ZerosEndTheFileWithAnErrorThatNamesTheirPlace) {
   const TempDir dir;
   WriteText(dir / "zeros", std::string(1u << 20, '\0'));
   Reading reading = ReadAll(dir / "zeros");
@@ -300,7 +300,7 @@ TEST(EventFile, ZerosEndTheFileWithAnErrorThatSaysWhereTheyBegin) {
   EXPECT_EQ(reading.items.size(), 1u);
 }
 
-TEST(EventFile, ManyBlankLinesAreCountedAndTheLineBehindThemIsRead) {
+TEST(EventFile, ManyBlankLinesAreCountedAndTheNextLineIsRead) {
   const TempDir dir;
   WriteText(dir / "f", std::string(3u << 20, '\n') + *wire::EnvelopeToJson(Tick(1)) + "\n");
   const Reading reading = ReadAll(dir / "f");
@@ -309,7 +309,7 @@ TEST(EventFile, ManyBlankLinesAreCountedAndTheLineBehindThemIsRead) {
   EXPECT_EQ(reading.items[0].envelope, Tick(1));
 }
 
-TEST(EventFile, BehindGzipDataThereMayBeNothingElse) {
+TEST(EventFile, ExtraOrDamagedGzipDataIsAnError) {
   const TempDir dir;
   auto writer = EventWriter::Open(dir / "f.jsonl.gz");
   ASSERT_TRUE((*writer)->Write(Tick(1)).ok());
@@ -347,7 +347,7 @@ std::string Workunit(const std::string& host, const std::string& outcome) {
   return line;
 }
 
-TEST(EventFile, AGoldenFileIsToldByItsFirstLineAndGivesSeveralEventsALine) {
+TEST(EventFile, AGoldenFileIsDetectedAndALineGivesSeveralEvents) {
   const TempDir dir;
   WriteText(dir / "f", std::string("\n") + kCatalogue + "\n" + Workunit("1", "1") +
                            "\n{\"ev\":\"tick\",\"now\":2000}\n{\"ev\":\"end\",\"now\":2000}\n");
@@ -377,9 +377,10 @@ TEST(EventFile, AGoldenFileIsToldByItsFirstLineAndGivesSeveralEventsALine) {
   EXPECT_TRUE(reading.items.back().barrier);
 }
 
-TEST(EventFile, ABadGoldenLineIsOneItemAndTheHostsThatItNamedFirstAreStillKnown) {
+TEST(EventFile, AHostFirstNamedInABadGoldenLineIsStillAnnounced) {
   const TempDir dir;
-  // Host 2 is in no catalogue. The first line that names it has no outcome; the next one is good.
+  // Host 2 is not in the catalogue. The first line with host 2 has no valid outcome; the next line with host 2 is
+  // good.
   WriteText(dir / "f", std::string(kCatalogue) + "\n" + Workunit("2", "\"?\"") + "\n" +
                            "{\"ev\":\"wu\",\"now\":1000,\"wu\":{\"id\":5}\n" + Workunit("2", "1") +
                            "\n{\"ev\":\"end\",\"now\":2000}\n");
@@ -406,7 +407,7 @@ TEST(EventFile, ABadGoldenLineIsOneItemAndTheHostsThatItNamedFirstAreStillKnown)
   EXPECT_EQ(results, 2u);
 }
 
-TEST(EventFile, AGoldenFileWithoutEndIsNotWhole) {
+TEST(EventFile, AGoldenFileWithoutEndIsIncomplete) {
   const TempDir dir;
   WriteText(dir / "f", std::string(kCatalogue) + "\n" + Workunit("1", "1") + "\n");
   const Reading reading = ReadAll(dir / "f");

@@ -45,9 +45,9 @@ std::vector<std::int64_t> UserIds(EntitiesFile& entities) {
   return ids;
 }
 
-TEST_F(ExportEntities, RowsComeInOrderOfIdWhateverTheFilesOrderAndLayout) {
+TEST_F(ExportEntities, RowsAreReadInOrderOfIdForAnyOrderAndLayout) {
   Json late = UserRow(3, 1);
-  Json row;  // its number is not the first column
+  Json row;  // the id is not the first column
   row["name"] = "n\"}]{\\";
   row.update(UserRow(-7, 2, "n\"}]{\\"));
   Json file = {{"config", {{"a", {1, 2}}}}, {"users", {UserRow(20, 1), late, row}}, {"hosts", Json::array()}};
@@ -64,7 +64,7 @@ TEST_F(ExportEntities, RowsComeInOrderOfIdWhateverTheFilesOrderAndLayout) {
   }
 }
 
-TEST_F(ExportEntities, ManyRowsAndLongOnesAreReadWhole) {
+TEST_F(ExportEntities, ManyRowsAndLongRowsAreReadCompletely) {
   Json users = Json::array();
   for (int id = 1; id <= 3000; ++id)
     users.push_back(UserRow(id, id, std::string(static_cast<std::size_t>(id % 700), 'x')));
@@ -121,20 +121,20 @@ TEST_F(ExportEntities, TheNewestRowsOfConsentCount) {
   ASSERT_TRUE(entities.ok()) << entities.status().message();
   EXPECT_FALSE((*entities)->catalogue().consent_wanted);
   EXPECT_EQ((*entities)->ConsentCopies(1), 0u) << "withdrawn";
-  EXPECT_EQ((*entities)->ConsentCopies(2), 2u) << "two of one second agree";
+  EXPECT_EQ((*entities)->ConsentCopies(2), 2u) << "two rows of the newest second consent";
   EXPECT_EQ((*entities)->ConsentCopies(3), 0u) << "another type";
   EXPECT_EQ((*entities)->ConsentCopies(4), 1u);
   EXPECT_TRUE((*Open(file.dump(), true))->catalogue().consent_wanted);
-  EXPECT_FALSE((*Open("{}", true))->catalogue().consent_wanted) << "there is no such type";
+  EXPECT_FALSE((*Open("{}", true))->catalogue().consent_wanted) << "the consent type is missing";
 }
 
-TEST_F(ExportEntities, SectionsOfOtherNamesAreTold) {
+TEST_F(ExportEntities, UnknownSectionsAreReported) {
   auto entities = Open(R"({"user": [{"id": 1}], "usres": 5, "config": {}, "users": []})");
   ASSERT_TRUE(entities.ok()) << entities.status().message();
   EXPECT_THAT((*entities)->unknown_sections(), ElementsAre("user", "usres"));
 }
 
-TEST_F(ExportEntities, ErrorsNameTheLineAndWhatIsWrongThere) {
+TEST_F(ExportEntities, ErrorsNameTheLineAndTheProblem) {
   const std::string row = UserRow(1, 1).dump();
   const std::pair<std::string, std::string> kBad[] = {
       {"", "line 1: expected an object {...}"},
@@ -158,18 +158,18 @@ TEST_F(ExportEntities, ErrorsNameTheLineAndWhatIsWrongThere) {
       {"{\"hosts\": [{\"id\": null}]}", "'id' cannot be null"},
       {"{\"subprojects\": [{\"name\": \"x\", \"appids\": [\"1\"]}]}", "a subproject must have 'name'"},
   };
-  for (const auto& [text, says] : kBad) {
+  for (const auto& [text, expected] : kBad) {
     const auto entities = Open(text);
     ASSERT_FALSE(entities.ok()) << text;
     EXPECT_EQ(entities.status().code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(entities.status().message(), HasSubstr("e.json, line ")) << text;
-    EXPECT_THAT(entities.status().message(), HasSubstr(says)) << text;
+    EXPECT_THAT(entities.status().message(), HasSubstr(expected)) << text;
   }
   EXPECT_EQ(EntitiesFile::Open(dir_ / "none.json", {}).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(EntitiesFile::Open(dir_.path(), {}).status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST_F(ExportEntities, AColumnThatOnlyTheExportReadsIsCheckedThere) {
+TEST_F(ExportEntities, AColumnThatOnlyTheExportReadsIsCheckedByTheExport) {
   Json bad = HostRow(9, 1, 1);
   bad["p_fpops"] = "fast";
   auto entities = Open("{\"hosts\": [\n" + HostRow(8, 1, 1).dump() + ",\n" + bad.dump() + "]}");

@@ -1,5 +1,5 @@
-// Incremental exports: only what has changed is written, and a full one with those after it reads back to the same as a full
-// one made at the end.
+// Incremental exports write only changed records. A full export and its increments read back to the same records
+// as a full export made at the end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,8 +94,8 @@ class ExportIncrement : public ::testing::Test {
     for (const std::string& name : names) directories.push_back(dir_ / name);
     return ReadBack(directories, nullptr);
   }
-  // The chain comes to what a full export of now comes to, in every output.
-  void ExpectTheSame(const std::vector<std::string>& chain) {
+  // The chain has the same totals in every output as a full export made now.
+  void ExpectSameAsFullExport(const std::vector<std::string>& chain) {
     const std::string full = "full_" + std::to_string(now_);
     ASSERT_TRUE(Export(full).ok());
     const auto of_chain = Read(chain);
@@ -123,7 +123,7 @@ class ExportIncrement : public ::testing::Test {
   std::int64_t now_ = 1000;
 };
 
-TEST_F(ExportIncrement, OnlyWhatHasChangedIsWritten) {
+TEST_F(ExportIncrement, OnlyChangedRecordsAreWritten) {
   ASSERT_TRUE(Export("full").ok());
   users_[4]["total_credit"] = 444.5;
   users_[51] = UserRow(51, 1);
@@ -137,7 +137,7 @@ TEST_F(ExportIncrement, OnlyWhatHasChangedIsWritten) {
   EXPECT_EQ(users.changed, 2u);
   EXPECT_EQ(users.removed, 1u);
   EXPECT_EQ(CreditText(users.totals.credit), "1707.500000") << "1275 - 4 + 444.5 + 1 - 9";
-  EXPECT_EQ(Figures(*outcome, "host.gz").changed, 8u) << "those of user 2, who no longer wants to be seen";
+  EXPECT_EQ(Figures(*outcome, "host.gz").changed, 8u) << "the hosts of user 2, who now hides them";
   EXPECT_EQ(Figures(*outcome, "badge_user.gz").changed, 0u);
   EXPECT_EQ(Figures(*outcome, "badge_user.gz").removed, 1u);
   std::vector<std::int64_t> written;
@@ -152,10 +152,10 @@ TEST_F(ExportIncrement, OnlyWhatHasChangedIsWritten) {
                 return Status::Ok();
               }).ok());
   EXPECT_EQ(removed, (std::vector<RecordKey>{{1, 2}}));
-  ExpectTheSame({"full", "next"});
+  ExpectSameAsFullExport({"full", "next"});
 }
 
-TEST_F(ExportIncrement, NothingNewIsFilesWithoutRecords) {
+TEST_F(ExportIncrement, WithoutChangesTheFilesHaveNoRecords) {
   ASSERT_TRUE(Export("full").ok());
   const auto outcome = Export("next", {"full"});
   ASSERT_TRUE(outcome.ok());
@@ -163,10 +163,10 @@ TEST_F(ExportIncrement, NothingNewIsFilesWithoutRecords) {
     EXPECT_EQ(output.changed + output.removed, 0u) << output.name;
   EXPECT_EQ(outcome->manifest.base->directory, "full");
   EXPECT_EQ(outcome->manifest.base->time, 1001);
-  ExpectTheSame({"full", "next"});
+  ExpectSameAsFullExport({"full", "next"});
 }
 
-TEST_F(ExportIncrement, AnyHistoryReadsBackToTheSame) {
+TEST_F(ExportIncrement, AnyHistoryReadsBackLikeAFullExport) {
   std::mt19937 random(5);
   for (const std::string& spec :
        {testing::SpecText("zip"), testing::SpecText("none", "<sort>total_credit</sort>"),
@@ -192,23 +192,23 @@ TEST_F(ExportIncrement, AnyHistoryReadsBackToTheSame) {
       const std::string next = "inc" + std::to_string(++now_);
       ASSERT_TRUE(Export(next, chain).ok());
       chain.push_back(next);
-      ASSERT_NO_FATAL_FAILURE(ExpectTheSame(chain));
+      ASSERT_NO_FATAL_FAILURE(ExpectSameAsFullExport(chain));
     }
   }
 }
 
-TEST_F(ExportIncrement, AnOutputThatComesOrGoesWithTheSpecIsToldWhole) {
+TEST_F(ExportIncrement, OutputsMayChangeWithTheSpecBetweenExports) {
   ASSERT_TRUE(Export("full").ok());
   const std::string all = spec_;
   spec_ = testing::SpecText("zip");
   ASSERT_TRUE(Export("zipped", {"full"}).ok());
-  ExpectTheSame({"full", "zipped"});
+  ExpectSameAsFullExport({"full", "zipped"});
   spec_ = all;
   ASSERT_TRUE(Export("again", {"full", "zipped"}).ok());
-  ExpectTheSame({"full", "zipped", "again"});
+  ExpectSameAsFullExport({"full", "zipped", "again"});
 }
 
-TEST_F(ExportIncrement, AChainMustBeOne) {
+TEST_F(ExportIncrement, EachExportOfAChainMustFollowThePreviousOne) {
   ASSERT_TRUE(Export("full").ok());
   ASSERT_TRUE(Export("one", {"full"}).ok());
   users_[1]["name"] = "other";
@@ -221,7 +221,7 @@ TEST_F(ExportIncrement, AChainMustBeOne) {
   EXPECT_EQ(Read({"none"}).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(Export("three", {"one"}).status().code(), StatusCode::kInvalidArgument);
   EXPECT_FALSE(fs::exists(dir_ / "three"));
-  EXPECT_FALSE(fs::exists(dir_ / "three.partial")) << "nothing is left of what did not come about";
+  EXPECT_FALSE(fs::exists(dir_ / "three.partial")) << "a failed export leaves nothing behind";
 }
 
 TEST_F(ExportIncrement, ADamagedFileIsNamed) {
@@ -239,7 +239,7 @@ TEST_F(ExportIncrement, ADamagedFileIsNamed) {
 TEST_F(ExportIncrement, RecordsThatDifferFromTheManifestAreFound) {
   spec_ = testing::SpecText("none");
   ASSERT_TRUE(Export("full").ok());
-  // A file and its sum are exchanged, as whoever wants to deceive would; what all records come to tells.
+  // A forger replaces a file and its checksum. The totals of all records reveal the change.
   const auto replace_in = [&](const std::string& name, const std::string& from, const std::string& to) {
     std::ifstream in(dir_ / name);
     std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
@@ -256,7 +256,7 @@ TEST_F(ExportIncrement, RecordsThatDifferFromTheManifestAreFound) {
               ::testing::ElementsAre(HasSubstr("user has 50 records with 1276.000000")));
 }
 
-TEST_F(ExportIncrement, FilesThatAreNoExportsAreRefusedWithTheirLine) {
+TEST_F(ExportIncrement, FilesThatAreNoExportsAreRefusedWithALineNumber) {
   const std::pair<std::string, std::string> kBad[] = {
       {"", "line 1: expected the root element"},
       {"<users>\n", "line 2: expected a record <user>"},
@@ -268,12 +268,12 @@ TEST_F(ExportIncrement, FilesThatAreNoExportsAreRefusedWithTheirLine) {
       {"<users>\n<host>\n</host>\n</users>\n",
        "line 2: expected a record <user> or the end of the root element"},
   };
-  for (const auto& [text, says] : kBad) {
+  for (const auto& [text, expected] : kBad) {
     std::ofstream(dir_ / "user", std::ios::trunc) << text;
     const Status status =
         ReadRecords(dir_ / "user", "user", [](const RecordKey&, std::string_view) { return Status::Ok(); });
     EXPECT_EQ(status.code(), StatusCode::kCorrupted);
-    EXPECT_THAT(status.message(), HasSubstr(says)) << text;
+    EXPECT_THAT(status.message(), HasSubstr(expected)) << text;
   }
 }
 

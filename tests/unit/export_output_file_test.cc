@@ -1,4 +1,4 @@
-// Files of an export: one gzip stream out of blocks, whatever the threads; archives; errors.
+// Files of an export: a gzip stream made of blocks by any number of threads, archives, and errors.
 #include "services/export/files/output_file.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ std::string Unpacked(const std::string& path) {
   return text;
 }
 
-// Text that is compressible, but not within one block alone.
+// Compressible text, in which no block repeats another.
 std::string SomeText(std::size_t size) {
   std::mt19937 random(3);
   std::string text;
@@ -67,7 +67,7 @@ FileFigures Written(const std::string& directory, const std::string& name, Compr
   return *figures;
 }
 
-TEST(ExportOutputFile, AGzipStreamOfManyBlocksIsOneMemberTheSameWithAnyThreads) {
+TEST(ExportOutputFile, AGzipStreamIsTheSameWithAnyNumberOfThreads) {
   cobblestone::testing::TempDir dir;
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{1} << 20U,
                                  (std::size_t{1} << 20U) + 1, std::size_t{9'000'000}}) {
@@ -89,8 +89,8 @@ TEST(ExportOutputFile, AGzipStreamOfManyBlocksIsOneMemberTheSameWithAnyThreads) 
   }
 }
 
-TEST(ExportOutputFile, BlocksKnowTheOnesBeforeThem) {
-  // What is incompressible by itself, twice: the second block must find it in the first's end.
+TEST(ExportOutputFile, ABlockRefersToTheEndOfThePreviousBlock) {
+  // The noise is incompressible. The second block compresses it only by a reference to the end of the first block.
   std::mt19937_64 random(1);
   std::string noise;
   for (int i = 0; i < 2500; ++i) noise += static_cast<char>(random());
@@ -102,7 +102,7 @@ TEST(ExportOutputFile, BlocksKnowTheOnesBeforeThem) {
   EXPECT_LT(two.bytes, one.bytes + 1000);
 }
 
-TEST(ExportOutputFile, AnArchiveHasOneEntryAndTellsTheTimeOfTheExport) {
+TEST(ExportOutputFile, AnArchiveHasOneEntryWithTheWholeText) {
   cobblestone::testing::TempDir dir;
   const std::string text = SomeText(3'000'000);
   const FileFigures figures = Written(dir.path(), "user", Compression::kZip, 0, text, 70'000);
@@ -121,22 +121,22 @@ TEST(ExportOutputFile, AnArchiveHasOneEntryAndTellsTheTimeOfTheExport) {
   EXPECT_TRUE(back == text);
   const auto names =
       std::distance(std::filesystem::directory_iterator(dir.path()), std::filesystem::directory_iterator());
-  EXPECT_EQ(names, 1) << "nothing else is left";
+  EXPECT_EQ(names, 1) << "no other file is left";
 }
 
-TEST(ExportOutputFile, ANameThatIsTakenAndADirectoryThatIsNotThereAreTold) {
+TEST(ExportOutputFile, AnExistingFileAndAMissingDirectoryAreReported) {
   cobblestone::testing::TempDir dir;
   Workers workers(0);
   std::ofstream(dir / "user.gz") << "x";
-  const auto taken = OutputFile::Create(dir.path(), "user", Compression::kGzip, 0, workers);
-  ASSERT_FALSE(taken.ok());
-  EXPECT_EQ(taken.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(taken.status().message(), ::testing::HasSubstr("two outputs of the spec would both write"));
+  const auto existing = OutputFile::Create(dir.path(), "user", Compression::kGzip, 0, workers);
+  ASSERT_FALSE(existing.ok());
+  EXPECT_EQ(existing.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(existing.status().message(), ::testing::HasSubstr("two outputs of the spec would both write"));
   EXPECT_EQ(OutputFile::Create(dir / "no", "user", Compression::kGzip, 0, workers).status().code(),
             StatusCode::kFatal);
 }
 
-TEST(ExportWorkers, JobsThatNobodyWaitsForEndWithThem) {
+TEST(ExportWorkers, UnawaitedJobsEndWithTheWorkers) {
   Workers workers(2);
   for (int i = 0; i < 100; ++i) (void)workers.Start([] {});
   int done = 0;
@@ -145,8 +145,8 @@ TEST(ExportWorkers, JobsThatNobodyWaitsForEndWithThem) {
   EXPECT_EQ(done, 1);
 }
 
-// A file of any length is a file of many blocks.
-TEST(ExportWorkers, WithoutThreadsWhatIsDoneIsLetGo) {
+// A long file has many blocks, so finished jobs must not keep memory.
+TEST(ExportWorkers, WithoutThreadsAFinishedJobIsReleased) {
   Workers workers(0);
   std::weak_ptr<int> held;
   {

@@ -1,4 +1,5 @@
-// Publication: all files at once, whatever dies in between; and what the next export makes of what was left.
+// Publication replaces all files at once, even if the process dies in between. The next export cleans up
+// leftovers.
 #include "services/export/files/publish.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +37,7 @@ class ExportPublish : public ::testing::Test {
             .now = now,
             .report = [this](const std::string& what) { reported_ += what + "\n"; }};
   }
-  // An export of one file that says which it is.
+  // An export of one file with the content `what`.
   Status Export(const PublishOptions& options, const std::string& what) {
     auto publication = Publication::Begin(options);
     if (!publication.ok()) return publication.status();
@@ -45,7 +46,7 @@ class ExportPublish : public ::testing::Test {
     if (old.ok()) old_ = *old;
     return old.ok() ? Status::Ok() : old.status();
   }
-  std::string There(const std::string& directory = "stats") {
+  std::string ContentOf(const std::string& directory = "stats") {
     std::ifstream file(dir_ / (directory + "/user"));
     std::string text;
     file >> text;
@@ -76,20 +77,20 @@ class ExportPublish : public ::testing::Test {
   std::string old_;
 };
 
-TEST_F(ExportPublish, WhatWasThereGetsTheTimeBehindItsName) {
+TEST_F(ExportPublish, ThePreviousExportIsRenamedWithATimestamp) {
   ASSERT_TRUE(Export(Options(1'000'000'000), "one").ok());
-  EXPECT_EQ(There(), "one");
+  EXPECT_EQ(ContentOf(), "one");
   EXPECT_EQ(old_, "");
   ASSERT_TRUE(Export(Options(1'000'000'000), "two").ok());
   ASSERT_TRUE(Export(Options(1'000'000'000), "three").ok());
-  EXPECT_EQ(There(), "three");
+  EXPECT_EQ(ContentOf(), "three");
   EXPECT_EQ(NamesIn(dir_.path()), (Names{"stats", "stats_2001_9_9_1_46_40", "stats_2001_9_9_1_46_40_2"}));
-  EXPECT_EQ(There("stats_2001_9_9_1_46_40"), "one");
-  EXPECT_EQ(There("stats_2001_9_9_1_46_40_2"), "two");
-  EXPECT_EQ(NamesIn(dir_ / "stats"), Names{"user"}) << "no mark is left";
+  EXPECT_EQ(ContentOf("stats_2001_9_9_1_46_40"), "one");
+  EXPECT_EQ(ContentOf("stats_2001_9_9_1_46_40_2"), "two");
+  EXPECT_EQ(NamesIn(dir_ / "stats"), Names{"user"}) << "the marker file is removed";
 }
 
-TEST_F(ExportPublish, OldOnesGoIntoTheArchiveOrAreDeleted) {
+TEST_F(ExportPublish, OldExportsAreArchivedOrDeleted) {
   fs::create_directory(dir_ / "archive");
   PublishOptions options = Options(1'000'000'000);
   options.archive_directory = dir_ / "archive";
@@ -98,11 +99,11 @@ TEST_F(ExportPublish, OldOnesGoIntoTheArchiveOrAreDeleted) {
   ASSERT_TRUE(Export(options, "two").ok());
   EXPECT_EQ(NamesIn(dir_ / "archive"), Names{"stats_2001_9_9_1_46_40"});
   ASSERT_TRUE(Export(Options(5, true), "three").ok());
-  EXPECT_EQ(There(), "three");
+  EXPECT_EQ(ContentOf(), "three");
   EXPECT_EQ(NamesIn(dir_.path()), (Names{"archive", "stats"}));
 }
 
-TEST_F(ExportPublish, WhatIsNotPublishedIsDeleted) {
+TEST_F(ExportPublish, AnUnpublishedExportIsDeleted) {
   ASSERT_TRUE(Export(Options(1), "one").ok());
   {
     auto publication = Publication::Begin(Options(2));
@@ -110,10 +111,10 @@ TEST_F(ExportPublish, WhatIsNotPublishedIsDeleted) {
     std::ofstream(publication->directory() + "/user") << "two";
   }
   EXPECT_EQ(NamesIn(dir_.path()), Names{"stats"});
-  EXPECT_EQ(There(), "one");
+  EXPECT_EQ(ContentOf(), "one");
 }
 
-TEST_F(ExportPublish, TwoAtATimeAreNot) {
+TEST_F(ExportPublish, OnlyOneExportRunsAtATime) {
   auto first = Publication::Begin(Options(1));
   ASSERT_TRUE(first.ok());
   const auto second = Publication::Begin(Options(1));
@@ -125,43 +126,43 @@ TEST_F(ExportPublish, TwoAtATimeAreNot) {
 
 struct Death {
   const char* at;
-  const char* there;  // what the name stands for after the death
+  const char* published;  // the published content after the death
 };
 
-TEST_F(ExportPublish, ADeathLeavesTheOldOrTheNewAndTheNextExportTidiesUp) {
+TEST_F(ExportPublish, ADeathLeavesOldOrNewFilesAndTheNextExportCleansUp) {
   for (const bool delete_old : {false, true}) {
     for (const Death& death : {Death{"X1", "old"}, Death{"X2", "new"}, Death{"X3", "new"}}) {
-      SCOPED_TRACE(std::string(death.at) + (delete_old ? ", old ones are deleted" : ""));
+      SCOPED_TRACE(std::string(death.at) + (delete_old ? ", old exports are deleted" : ""));
       fs::remove_all(dir_ / "stats");
       ASSERT_TRUE(Export(Options(1), "old").ok());
       ASSERT_NO_FATAL_FAILURE(ExportAndDie(death.at, "new", delete_old));
-      EXPECT_EQ(There(), death.there);
+      EXPECT_EQ(ContentOf(), death.published);
       ASSERT_TRUE(Export(Options(1'500'000'000, delete_old), "next").ok()) << reported_;
-      EXPECT_EQ(There(), "next");
+      EXPECT_EQ(ContentOf(), "next");
       EXPECT_EQ(NamesIn(dir_ / "stats"), Names{"user"});
       EXPECT_FALSE(fs::exists(dir_ / "stats.partial"));
       std::multiset<std::string> kept;
       for (const std::string& name : NamesIn(dir_.path())) {
-        if (name != "stats") kept.insert(There(name));
+        if (name != "stats") kept.insert(ContentOf(name));
         if (name != "stats") fs::remove_all(dir_ / name);
       }
       std::multiset<std::string> wanted = {"old"};
-      if (std::string(death.there) == "new") wanted.insert("new");
+      if (std::string(death.published) == "new") wanted.insert("new");
       if (delete_old) wanted.clear();
-      EXPECT_EQ(kept, wanted) << "no export is lost, none is there twice";
+      EXPECT_EQ(kept, wanted) << "no export is lost, and no export is kept twice";
     }
   }
 }
 
-TEST_F(ExportPublish, ADeathOfTheFirstExportOfAllHealsToo) {
+TEST_F(ExportPublish, ADeathOfTheVeryFirstExportIsCleanedUpToo) {
   ASSERT_NO_FATAL_FAILURE(ExportAndDie("X2", "new"));
-  EXPECT_EQ(There(), "new");
+  EXPECT_EQ(ContentOf(), "new");
   ASSERT_TRUE(Export(Options(1'500'000'000), "next").ok());
   EXPECT_EQ(NamesIn(dir_ / "stats"), Names{"user"});
-  EXPECT_EQ(There("stats_2017_7_14_2_40_0"), "new");
+  EXPECT_EQ(ContentOf("stats_2017_7_14_2_40_0"), "new");
 }
 
-TEST_F(ExportPublish, WhatNoExportHasLeftIsNotTouched) {
+TEST_F(ExportPublish, ADirectoryNotLeftByAnExportIsNotTouched) {
   fs::create_directory(dir_ / "stats.partial");
   std::ofstream(dir_ / "stats.partial/photo") << "x";
   const Status status = Export(Options(1), "one");
@@ -170,7 +171,7 @@ TEST_F(ExportPublish, WhatNoExportHasLeftIsNotTouched) {
   EXPECT_TRUE(fs::exists(dir_ / "stats.partial/photo"));
 }
 
-TEST_F(ExportPublish, PlacesThatCannotBeUsedAreTold) {
+TEST_F(ExportPublish, UnusableDirectoriesAreReported) {
   PublishOptions options = Options(1);
   options.final_directory = dir_ / "none/stats";
   EXPECT_THAT(Export(options, "x").message(), HasSubstr("no directory " + (dir_ / "none")));
@@ -187,8 +188,9 @@ TEST_F(ExportPublish, PlacesThatCannotBeUsedAreTold) {
   EXPECT_THAT(Export(options, "x").message(), HasSubstr("the archive"));
 }
 
-// Others may write where the export lies. A link there must not lead it elsewhere, nor make it delete what another has.
-TEST_F(ExportPublish, ALinkInThePlaceOfItsDirectoryIsNotFollowed) {
+// Other users may be able to write to the directory of the export. A link there must not redirect the export or
+// make it delete other files.
+TEST_F(ExportPublish, ALinkInPlaceOfItsDirectoryIsNotFollowed) {
   fs::create_directory(dir_ / "elsewhere");
   std::ofstream(dir_ / "elsewhere/precious") << "stays";
   std::ofstream(dir_ / "elsewhere/.unfinished") << "";
@@ -200,7 +202,7 @@ TEST_F(ExportPublish, ALinkInThePlaceOfItsDirectoryIsNotFollowed) {
   EXPECT_FALSE(fs::exists(dir_ / "stats"));
 }
 
-TEST_F(ExportPublish, ALinkInWhatWasLeftIsDeletedAndWhatItLeadsToStays) {
+TEST_F(ExportPublish, ALinkInLeftoversIsDeletedButNotItsTarget) {
   fs::create_directory(dir_ / "elsewhere");
   std::ofstream(dir_ / "elsewhere/precious") << "stays";
   fs::create_directory(dir_ / "stats.partial");
@@ -209,25 +211,25 @@ TEST_F(ExportPublish, ALinkInWhatWasLeftIsDeletedAndWhatItLeadsToStays) {
   fs::create_directory_symlink(dir_ / "elsewhere", dir_ / "stats.partial/inner/link");
   fs::create_directory_symlink(dir_ / "elsewhere", dir_ / "stats.partial/link");
   ASSERT_TRUE(Export(Options(1000), "one").ok());
-  EXPECT_EQ(There(), "one");
+  EXPECT_EQ(ContentOf(), "one");
   EXPECT_EQ(NamesIn(dir_ / "elsewhere"), Names{"precious"});
 }
 
-TEST_F(ExportPublish, WhatIsPutInItsPlaceMeanwhileIsNotPublished) {
+TEST_F(ExportPublish, AnExchangedDirectoryIsNotPublished) {
   auto publication = Publication::Begin(Options(1000));
   ASSERT_TRUE(publication.ok()) << publication.status().message();
   fs::rename(dir_ / "stats.partial", dir_ / "taken");
   fs::create_directory(dir_ / "elsewhere");
   fs::create_directory_symlink(dir_ / "elsewhere", dir_ / "stats.partial");
   std::ofstream(publication->directory() + "/user") << "one";
-  EXPECT_EQ(NamesIn(dir_ / "elsewhere"), Names{}) << "files are made in the directory that was opened";
+  EXPECT_EQ(NamesIn(dir_ / "elsewhere"), Names{}) << "files are created in the directory that was opened";
   EXPECT_TRUE(fs::exists(dir_ / "taken/user"));
   const auto old = publication->Publish();
   EXPECT_EQ(old.status().code(), StatusCode::kInvalidArgument);
   EXPECT_FALSE(fs::exists(dir_ / "stats"));
 }
 
-TEST_F(ExportPublish, AnothersDirectoryIsNotTouched) {
+TEST_F(ExportPublish, AnotherUsersDirectoryIsNotTouched) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a directory away";
   for (const char* name : {"stats.partial", "stats"}) {
     fs::create_directory(dir_ / name);
@@ -241,7 +243,7 @@ TEST_F(ExportPublish, AnothersDirectoryIsNotTouched) {
   }
 }
 
-TEST_F(ExportPublish, StatisticsFilesAreReadableWhateverTheUmask) {
+TEST_F(ExportPublish, StatisticsFilesAreReadableWithAnyUmask) {
   const mode_t before = ::umask(077);
   const Status status = Export(Options(1000), "one");
   ::umask(before);

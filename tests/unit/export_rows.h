@@ -1,4 +1,4 @@
-// Rows of a project for tests of the export, as a file of entities has them.
+// Rows of a project for tests of the export, in the format of a file of entities.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +71,7 @@ inline Json BadgeOf(std::int64_t user, std::int64_t badge) {
   return {{"badge_id", badge}, {"user_id", user}, {"create_time", 1.5}};
 }
 
-// All tables, gzip, so that each kind of record is there; `extra` goes into each enumeration.
+// A spec with all tables, so that every kind of record occurs; `extra` is added to each enumeration.
 inline std::string SpecText(const std::string& compression = "gzip", const std::string& extra = "") {
   std::string text = "<boinc_db_dump_spec>\n";
   for (const char* table : {"user", "team", "host", "user_deleted", "host_deleted"})

@@ -1,4 +1,4 @@
-// The spec file of an export, and its settings: what is understood, and what is said where it is not.
+// The spec file of an export and its settings: valid input, and messages for invalid input.
 #include "services/export/spec.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ std::string Spec1(const std::string& inside) {
          "\n</enumeration>\n</boinc_db_dump_spec>\n";
 }
 
-TEST(ExportSpec, IsReadWhole) {
+TEST(ExportSpec, IsReadCompletely) {
   const auto spec = ParseSpec(
       "<?xml version=\"1.0\"?>\n<boinc_db_dump_spec>\n <!-- daily -->\n <output_dir> a </output_dir>\n"
       "<final_output_dir>b</final_output_dir><archive_dir>c</archive_dir>"
@@ -52,10 +52,10 @@ TEST(ExportSpec, IsReadWhole) {
 
 struct BadSpec {
   std::string text;
-  std::string says;
+  std::string expected;
 };
 
-TEST(ExportSpec, ErrorsNameFileLineAndWhatMayStandThere) {
+TEST(ExportSpec, ErrorsNameFileLineAndAllowedValues) {
   const std::string user = "<table>user</table><filename>user</filename>";
   const BadSpec kBad[] = {
       {"", "s.xml, line 1: not well-formed XML"},
@@ -85,13 +85,13 @@ TEST(ExportSpec, ErrorsNameFileLineAndWhatMayStandThere) {
   };
   for (const BadSpec& bad : kBad) {
     const auto spec = ParseSpec(bad.text, "s.xml");
-    ASSERT_FALSE(spec.ok()) << bad.says;
+    ASSERT_FALSE(spec.ok()) << bad.expected;
     EXPECT_EQ(spec.status().code(), StatusCode::kInvalidArgument);
-    EXPECT_THAT(spec.status().message(), HasSubstr(bad.says));
+    EXPECT_THAT(spec.status().message(), HasSubstr(bad.expected));
   }
 }
 
-TEST(ExportSpec, AnUnknownCompressionStandsForNone) {
+TEST(ExportSpec, AnUnknownCompressionMeansNone) {
   const auto spec = ParseSpec(Spec1("<table>user</table><filename>user</filename>\n"
                                     "<output><compression>bzip2</compression></output>"),
                               "s.xml");
@@ -100,14 +100,14 @@ TEST(ExportSpec, AnUnknownCompressionStandsForNone) {
   EXPECT_THAT(spec->warnings, ElementsAre(HasSubstr("s.xml, line 5: unknown compression 'bzip2'")));
 }
 
-TEST(ExportSpec, AFileThatIsNotThereIsNamed) {
+TEST(ExportSpec, AMissingFileIsNamed) {
   const auto spec = LoadSpec("/nowhere/db_dump.xml");
   ASSERT_FALSE(spec.ok());
   EXPECT_EQ(spec.status().code(), StatusCode::kNotFound);
   EXPECT_THAT(spec.status().message(), HasSubstr("/nowhere/db_dump.xml"));
 }
 
-TEST(ExportSettings, AbsentOnesAreUpstreams) {
+TEST(ExportSettings, DefaultsAreUpstreams) {
   const auto settings = ParseSettings({});
   ASSERT_TRUE(settings.ok());
   EXPECT_TRUE(settings->user_country);
@@ -116,7 +116,7 @@ TEST(ExportSettings, AbsentOnesAreUpstreams) {
   EXPECT_EQ(settings->statsexport_enabled, std::nullopt);
 }
 
-TEST(ExportSettings, AreReadAndRefusedByName) {
+TEST(ExportSettings, AreReadByNameAndUnknownNamesRefused) {
   const auto settings =
       ParseSettings({"user_country=0", "user_url=false", "credit_by_app=1", "statsexport_enabled=true"});
   ASSERT_TRUE(settings.ok());

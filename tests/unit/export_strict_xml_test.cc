@@ -1,4 +1,5 @@
-// What upstream writes ill-formed is well-formed with --strict-xml, and says the same where XML can say it.
+// Files that upstream writes ill-formed are well-formed with --strict-xml. They have the same content where XML
+// can represent it.
 #include "services/export/strict_xml.h"
 
 #include <expat.h>
@@ -32,7 +33,7 @@ namespace {
 
 using testing::Json;
 
-// The text inside the root as a parser reads it; "ILL-FORMED: ..." where it is none.
+// The text inside the root as a parser reads it, or "ILL-FORMED: ..." if the document is not well-formed.
 std::string Parsed(const std::string& document) {
   std::string text;
   XML_Parser parser = XML_ParserCreate(nullptr);
@@ -74,15 +75,15 @@ TEST(ExportStrictXml, MarkupIsText) {
   }
   for (const char* text : {"a]]>b", "<x>&amp;\"]]><![CDATA[evil", "]]]]>>", "]]>]]>", ""})
     EXPECT_EQ(Parsed(Cdata(text)), text);
-  EXPECT_EQ(Raw("a&b<c>", false), "<a>a&b<c></a>") << "as it is, without";
+  EXPECT_EQ(Raw("a&b<c>", false), "<a>a&b<c></a>") << "unchanged without --strict-xml";
   EXPECT_EQ(Cdata("a]]>b", false), "<a><![CDATA[a]]>b]]></a>");
 }
 
-TEST(ExportStrictXml, WhatXmlCannotHaveIsLeftOut) {
+TEST(ExportStrictXml, CharactersThatXmlForbidsAreLeftOut) {
   EXPECT_EQ(Parsed(Raw("a\x01\x1f"
                        "b\x7f")),
             "ab\x7f");
-  EXPECT_EQ(Parsed(Raw("a\xc3")), "a") << "a character that was cut";
+  EXPECT_EQ(Parsed(Raw("a\xc3")), "a") << "a truncated character";
   EXPECT_EQ(Parsed(Raw("a\xf0\x9f\x9a")), "a");
   EXPECT_EQ(Parsed(Raw("a\xef\xbf\xbe"
                        "b\xef\xbf\xbf"
@@ -95,7 +96,7 @@ TEST(ExportStrictXml, WhatXmlCannotHaveIsLeftOut) {
                        "d")),
             "abcd")
       << "too long, surrogate, too large";
-  EXPECT_EQ(Parsed(Cdata("]\x01]\x02>")), "]]>") << "what is left out brings brackets together";
+  EXPECT_EQ(Parsed(Cdata("]\x01]\x02>")), "]]>") << "leaving out characters joins the brackets";
 }
 
 TEST(ExportStrictXml, AnyBytesAreWellFormed) {
@@ -110,12 +111,12 @@ TEST(ExportStrictXml, AnyBytesAreWellFormed) {
   }
 }
 
-// All texts that come out raw, as bad as they can be, through the whole export.
+// Exports rows in which every text that upstream writes raw has the worst possible content.
 class StrictExport : public ::testing::Test {
  protected:
   StrictExport() {
     const std::string bad = "<&\x01\"]]>\n";
-    // 255 bytes are cut in the midst of a rocket.
+    // The cut after 255 bytes is within the last character.
     const std::string cut = std::string(252, 'x') + "🚀";
     Json user = testing::UserRow(1, 5);
     user["country"] = cut;
@@ -174,22 +175,22 @@ class StrictExport : public ::testing::Test {
 };
 
 TEST_F(StrictExport, EveryFileIsWellFormed) { EXPECT_EQ(IllFormed(true), 0); }
-TEST_F(StrictExport, WithoutItTheyAreNotAsUpstreams) { EXPECT_EQ(IllFormed(false), 7); }
+TEST_F(StrictExport, WithoutStrictXmlSevenFilesAreIllFormedLikeUpstreams) { EXPECT_EQ(IllFormed(false), 7); }
 
-// BOINC's cpid is an MD5 in hexadecimal digits, and upstream writes it as it is. An event may tell any bytes in its place: with
-// markup among them they would make elements, even whole users.
-TEST(StrictXml, ACpidThatIsNoMd5CountsAsNotTold) {
+// BOINC's cpid is an MD5 in hexadecimal digits, and upstream writes it without escaping. An event may contain any
+// bytes as its cpid; markup among them could inject elements, even whole users.
+TEST(StrictXml, ACpidThatIsNoMd5IsReplacedByTheComputedOne) {
   User user;
   user.id = 1;
   user.cross_project_id = "abc";
   user.email_addr = "a@example.org";
-  const std::string made = CpidOf(user);
-  EXPECT_EQ(made.size(), 32u);
+  const std::string computed = CpidOf(user);
+  EXPECT_EQ(computed.size(), 32u);
   const std::string longer(33, 'a');
-  for (const std::string& told : {std::string("</cpid></user><user>"), std::string(), std::string("abc"),
-                                  longer, std::string(32, 'g')}) {
-    user.cpid = told;
-    EXPECT_EQ(CpidOf(user), made) << told;
+  for (const std::string& given : {std::string("</cpid></user><user>"), std::string(), std::string("abc"),
+                                   longer, std::string(32, 'g')}) {
+    user.cpid = given;
+    EXPECT_EQ(CpidOf(user), computed) << given;
   }
   user.cpid = "0123456789abcdef0123456789abcdef";
   EXPECT_EQ(CpidOf(user), *user.cpid);

@@ -47,7 +47,7 @@ std::string Rounded(double value) {
   return out;
 }
 
-TEST(ExportText, ACutFallsWhereItFallsAndTextEndsAtAByteZero) {
+TEST(ExportText, TextIsCutAtAnyByteAndEndsAtAByteZero) {
   EXPECT_EQ(Cut(std::string(255, 'a')), std::string(255, 'a'));
   const std::string umlauts = std::string(254, 'a') + "\xc3\xa9";
   EXPECT_EQ(Cut(umlauts), umlauts.substr(0, 255)) << "half a character is left";
@@ -55,7 +55,7 @@ TEST(ExportText, ACutFallsWhereItFallsAndTextEndsAtAByteZero) {
   EXPECT_EQ(Cut(std::string(70'000, 'x'), kBlobBytes).size(), 65'535u);
 }
 
-TEST(ExportText, EscapesGoByteByByte) {
+TEST(ExportText, EachByteIsEscapedSeparately) {
   EXPECT_EQ(Escaped("a<b>&amp;\"'"), "a&lt;b>&amp;amp;\"'");
   EXPECT_EQ(Escaped("\xc3\xa9"), "&#195;&#169;");
   EXPECT_EQ(Escaped("\t\n\r"), "&#9;&#10;&#13;");
@@ -64,7 +64,7 @@ TEST(ExportText, EscapesGoByteByByte) {
   EXPECT_EQ(Escaped("]]"), "]]");
 }
 
-TEST(ExportText, ALongDescriptionEndsBehindTheEscapeThatGoesBeyondTheLimit) {
+TEST(ExportText, ALongDescriptionEndsAfterTheEscapeThatPassesTheLimit) {
   EXPECT_EQ(Escaped(std::string(65'535, 'a')).size(), 65'529u);
   EXPECT_EQ(Escaped(std::string(65'535, '&')).size(), 65'530u) << "13,106 escapes of 5";
   const std::string bytes = Escaped(std::string(65'535, '\xff'));
@@ -80,12 +80,12 @@ TEST(ExportText, DoublesHaveSixDigitsOfTheirExactValue) {
   EXPECT_EQ(Fixed(-0.0), "-0.000000");
   EXPECT_EQ(Fixed(1e30), "1000000000000000019884624838656.000000");
   EXPECT_EQ(Fixed(std::numeric_limits<double>::max()).size(), 309u + 7u);
-  // 2^-7 has seven digits, the last a 5: to the even one.
+  // 2^-7 has seven digits and ends in 5, so it is rounded to even.
   EXPECT_EQ(Fixed(0.0078125), "0.007812");
   EXPECT_EQ(Fixed(3 * 0.0078125), "0.023438");
 }
 
-TEST(ExportText, DoublesAreThoseOfPrintf) {
+TEST(ExportText, DoublesAreFormattedLikePrintf) {
   std::mt19937_64 random(7);
   for (int i = 0; i < 20'000; ++i) {
     const double value = std::ldexp(static_cast<double>(random()), static_cast<int>(random() % 120) - 100) *
@@ -111,7 +111,7 @@ TEST(ExportText, IdsAreUnsigned) {
   EXPECT_EQ(out, "18446744073709551615");
 }
 
-TEST(ExportText, TheCrossProjectIdIsTheSumOfBothTexts) {
+TEST(ExportText, TheCrossProjectIdIsTheMd5OfBothTexts) {
   EXPECT_EQ(Md5Hex("", ""), "d41d8cd98f00b204e9800998ecf8427e");
   EXPECT_EQ(Md5Hex("message ", "digest"), "f96b697d7cb7938d525a2f31aaf161d0");  // RFC 1321
 }
@@ -122,7 +122,7 @@ std::string Php(std::initializer_list<double> values) {
   return number.Text();
 }
 
-// Right-hand sides: PHP 8.2, precision 14, of the same values as the database's texts.
+// The expected texts are those of PHP 8.2 with precision 14, for the same values as texts of the database.
 TEST(ExportPhpNumber, WholeValuesBelow1e15StayIntegers) {
   EXPECT_EQ(Php({999999999999999}), "999999999999999");
   EXPECT_EQ(Php({570000000000, 1}), "570000000001");
@@ -131,7 +131,7 @@ TEST(ExportPhpNumber, WholeValuesBelow1e15StayIntegers) {
   EXPECT_EQ(Php({-12}), "-12");
 }
 
-TEST(ExportPhpNumber, OthersHaveFourteenDigits) {
+TEST(ExportPhpNumber, OtherValuesHaveFourteenDigits) {
   EXPECT_EQ(Php({1e15}), "1.0E+15");
   EXPECT_EQ(Php({1.5e15}), "1.5E+15");
   EXPECT_EQ(Php({1.2345678901234568e17}), "1.2345678901235E+17");
@@ -148,7 +148,7 @@ TEST(ExportPhpNumber, OthersHaveFourteenDigits) {
   EXPECT_EQ(Php({0.5, -0.5}), "0");
 }
 
-TEST(ExportPhpNumber, SumsOfIntegersGoOverToDoublesBeyond64Bits) {
+TEST(ExportPhpNumber, IntegerSumsBeyond64BitsBecomeDoubles) {
   PhpNumber number;
   number.AddWhole(std::numeric_limits<std::int64_t>::max());
   EXPECT_EQ(number.Text(), "9223372036854775807");
@@ -157,7 +157,7 @@ TEST(ExportPhpNumber, SumsOfIntegersGoOverToDoublesBeyond64Bits) {
   EXPECT_FALSE(number.IsZero());
 }
 
-// All as MariaDB 10.11 answers for the collation utf8mb4_unicode_ci.
+// All expected answers are those of MariaDB 10.11 for the collation utf8mb4_unicode_ci.
 TEST(ExportCollation, CaseAccentsAndWidthDoNotMatter) {
   for (const char* text : {"deleted", "DELETED", "DéLèTeD", "ｄｅｌｅｔｅｄ", "ⓓⓔⓛⓔⓣⓔⓓ"}) {
     EXPECT_TRUE(EqualsDeleted(text)) << text;
@@ -171,7 +171,7 @@ TEST(ExportCollation, CaseAccentsAndWidthDoNotMatter) {
   }
 }
 
-TEST(ExportCollation, EqualityPassesOverMarksAndSpacesAtTheEnd) {
+TEST(ExportCollation, EqualityIgnoresMarksAndTrailingSpaces) {
   for (const char* text : {"deleted  ", "deleted\xc2\xa0", "deleted\xe2\x80\x80", "deleted\x01",
                            "\x01"
                            "deleted",
@@ -192,12 +192,12 @@ TEST(ExportCollation, APrefixIsComparedCharacterByCharacter) {
   EXPECT_FALSE(BeginsWithDeleted("undeleted"));
 }
 
-TEST(ExportCollation, TextThatBreaksOffInACharacterEqualsNothing) {
+TEST(ExportCollation, TextThatEndsWithinACharacterEqualsNothing) {
   EXPECT_FALSE(EqualsDeleted("deleted\xc3"));
   EXPECT_FALSE(EqualsDeleted("\xa9\xf0\x9f"));
 }
 
-TEST(ExportFilters, CreditAndTheMarksOfDeletion) {
+TEST(ExportFilters, ShowAccountsWithCreditThatAreNotDeleted) {
   User user{.total_credit = 1e-7, .authenticator = ""};
   EXPECT_TRUE(IsShown(user));
   user.authenticator.reset();

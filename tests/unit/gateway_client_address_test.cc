@@ -7,7 +7,7 @@
 namespace cobblestone::gateway {
 namespace {
 
-TEST(ClientAddress, IsTheRightMostThatATrustedProxyHasAddedAndThatIsNoProxyItself) {
+TEST(ClientAddress, IsTheRightmostAddressThatIsNoTrustedProxy) {
   std::vector<IpNetwork> trusted;
   for (const char* text : {"127.0.0.1", "10.0.0.0/8", "fd00::/8"}) trusted.push_back(*IpNetwork::Parse(text));
   struct Case {
@@ -27,7 +27,7 @@ TEST(ClientAddress, IsTheRightMostThatATrustedProxyHasAddedAndThatIsNoProxyItsel
         Case{"127.0.0.1", "192.0.2.1, 10.0.0.1, [", "127.0.0.1"},
         Case{"127.0.0.1", "192.0.2.1,", "127.0.0.1"}, Case{"127.0.0.1", ",,,", "127.0.0.1"}})
     EXPECT_EQ(ClientAddress(c.peer, c.forwarded, trusted), c.client) << c.peer << " | " << c.forwarded;
-  EXPECT_EQ(ClientAddress("127.0.0.1", "192.0.2.1", {}), "127.0.0.1") << "nobody is trusted";
+  EXPECT_EQ(ClientAddress("127.0.0.1", "192.0.2.1", {}), "127.0.0.1") << "no proxy is trusted";
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What a token may send: every kind of event against every kind of token, of its own project and of another.
+// The events that a token may send: every kind of event with every kind of token, of its own project and of
+// another.
 #include "services/gateway/ingest_rights.h"
 
 #include <gtest/gtest.h>
@@ -38,14 +39,14 @@ IngestRights Of(const std::string& projects, const std::string& kinds) {
   return rights.value_or(IngestRights());
 }
 
-TEST(IngestRights, EachKindOfEventIsSentByTokensOfItsKindAndProjectAlone) {
-  std::size_t told = 0;
+TEST(IngestRights, AnEventNeedsATokenOfItsKindAndProject) {
+  std::size_t allowed = 0;
   for (const EventKind kind : AllKinds()) {
     const std::string event(wire::EventKindName(kind));
     const bool own = wire::IsOurOwn(kind);
     for (const std::string token : kKinds) {
       const bool good = kEvents.at(token).contains(event);
-      told += good;
+      allowed += good;
       const IngestRights rights = Of("1,2", token);
       const bool of_a_project = kind != EventKind::kBarrier;
       EXPECT_EQ(rights.May(ProjectId(1), kind), good && of_a_project) << token << " " << event;
@@ -60,25 +61,25 @@ TEST(IngestRights, EachKindOfEventIsSentByTokensOfItsKindAndProjectAlone) {
     EXPECT_FALSE(Of("1", "all").May(ProjectId(2), kind)) << event;
     EXPECT_EQ(Of("*", "all").May(ProjectId(2), kind), !own) << event;
     EXPECT_EQ(GroupOf(kind) == EventGroup::kInternal, own) << event;
-    EXPECT_NE(GroupOf(kind), EventGroup::kUnknown) << event << " has no group: GroupOf() says which";
+    EXPECT_NE(GroupOf(kind), EventGroup::kUnknown) << event << " has no group in GroupOf()";
   }
   std::size_t listed = 0;
   for (const auto& [token, events] : kEvents) listed += events.size();
-  EXPECT_EQ(told, listed) << "a kind of event in this test's list is none, or is of another group";
+  EXPECT_EQ(allowed, listed) << "this test's list has an unknown kind of event, or a kind of another group";
 }
 
-TEST(IngestRights, ABarrierBelongsToNoProjectWhateverItSays) {
+TEST(IngestRights, ABarrierBelongsToNoProject) {
   EXPECT_FALSE(Of("7", "all").May(ProjectId(7), EventKind::kBarrier));
   EXPECT_TRUE(Of("7,0", "results").May(ProjectId(7), EventKind::kBarrier));
   EXPECT_FALSE(Of("7,0", "members").May(ProjectId(7), EventKind::kBarrier));
 }
 
-TEST(IngestRights, AnEventThatThisBuildDoesNotKnowNeedsEveryKind) {
+TEST(IngestRights, AnUnknownKindOfEventNeedsEveryKind) {
   for (const char* token : kKinds) EXPECT_FALSE(Of("1", token).May(ProjectId(1), EventKind::kNone)) << token;
   EXPECT_TRUE(Of("1", "all").May(ProjectId(1), EventKind::kNone));
 }
 
-TEST(IngestRights, WhatIsNoListOfProjectsOrKindsIsNone) {
+TEST(IngestRights, InvalidListsOfProjectsOrKindsAreRejected) {
   for (const auto& [projects, kinds] : {std::pair{"", "all"},
                                         {"1,", "all"},
                                         {",1", "all"},
@@ -98,7 +99,7 @@ TEST(IngestRights, WhatIsNoListOfProjectsOrKindsIsNone) {
   EXPECT_EQ(Of("*", "all").text(), "every kind of event of every project");
 }
 
-TEST(Sender, OwnsWhatItsNameOrItsTokenOwns) {
+TEST(Sender, OwnsTheSourcesOfItsNameAndItsToken) {
   const Sender unnamed{.name = "", .digest = "sha256:aa"};
   const Sender named{.name = "server1", .digest = "sha256:aa"};
   const Sender rotated{.name = "server1", .digest = "sha256:bb"};
@@ -106,7 +107,7 @@ TEST(Sender, OwnsWhatItsNameOrItsTokenOwns) {
   EXPECT_EQ(named.owner(), "server1");
   EXPECT_TRUE(unnamed.Owns("sha256:aa"));
   EXPECT_FALSE(unnamed.Owns("server1"));
-  EXPECT_TRUE(named.Owns("sha256:aa")) << "it got its name later";
+  EXPECT_TRUE(named.Owns("sha256:aa")) << "the sender got its name later";
   EXPECT_TRUE(rotated.Owns("server1"));
   EXPECT_FALSE(rotated.Owns("sha256:aa"));
   for (const Sender& sender : {unnamed, named, Sender{}}) EXPECT_FALSE(sender.Owns("")) << sender.digest;

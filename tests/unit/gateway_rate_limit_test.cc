@@ -5,35 +5,35 @@
 namespace cobblestone::gateway {
 namespace {
 
-TEST(GatewayRateLimit, ABurstAndThenSoManyASecond) {
+TEST(GatewayRateLimit, AllowsABurstAndThenAFixedRate) {
   RateLimit limit({.per_second = 2, .burst = 3});
   for (int i = 0; i < 3; ++i) EXPECT_EQ(limit.Take("192.0.2.1", 100), 0) << i;
-  EXPECT_DOUBLE_EQ(limit.Take("192.0.2.1", 100), 0.5) << "until there is one again";
-  EXPECT_DOUBLE_EQ(limit.Take("192.0.2.1", 100.25), 0.25) << "asking in vain costs nothing";
+  EXPECT_DOUBLE_EQ(limit.Take("192.0.2.1", 100), 0.5) << "the seconds until the next request is allowed";
+  EXPECT_DOUBLE_EQ(limit.Take("192.0.2.1", 100.25), 0.25) << "a rejected request costs nothing";
   EXPECT_EQ(limit.Take("192.0.2.1", 100.5), 0);
   EXPECT_GT(limit.Take("192.0.2.1", 100.5), 0);
   for (int i = 0; i < 3; ++i)
-    EXPECT_EQ(limit.Take("192.0.2.1", 1000), 0) << "a rest fills it, and no more than that";
+    EXPECT_EQ(limit.Take("192.0.2.1", 1000), 0) << "a pause refills the burst, and no more";
   EXPECT_GT(limit.Take("192.0.2.1", 1000), 0);
 }
 
-TEST(GatewayRateLimit, EachAddressHasItsOwn) {
+TEST(GatewayRateLimit, EachAddressHasItsOwnLimit) {
   RateLimit limit({.per_second = 1, .burst = 1});
   EXPECT_EQ(limit.Take("192.0.2.1", 1), 0);
   EXPECT_EQ(limit.Take("192.0.2.2", 1), 0);
   EXPECT_GT(limit.Take("192.0.2.1", 1), 0);
 }
 
-TEST(GatewayRateLimit, ANetworkOfIpv6IsOneAddress) {
+TEST(GatewayRateLimit, AnIpv6NetworkCountsAsOneAddress) {
   RateLimit limit({.per_second = 1, .burst = 1});
   EXPECT_EQ(limit.Take("2001:db8:1:2::1", 1), 0);
   EXPECT_GT(limit.Take("2001:db8:1:2:ffff::9", 1), 0);
   EXPECT_EQ(limit.Take("2001:db8:1:3::1", 1), 0);
   EXPECT_EQ(limit.Take("::ffff:192.0.2.1", 1), 0);
-  EXPECT_EQ(limit.Take("::ffff:192.0.2.2", 1), 0) << "these are addresses of IPv4";
+  EXPECT_EQ(limit.Take("::ffff:192.0.2.2", 1), 0) << "mapped IPv4 addresses count separately";
 }
 
-TEST(GatewayRateLimit, ItsMemoryIsBoundedAndTheSilentAreForgottenFirst) {
+TEST(GatewayRateLimit, MemoryIsBoundedAndIdleAddressesAreEvictedFirst) {
   RateLimit limit({.per_second = 1, .burst = 1, .addresses = 10});
   EXPECT_EQ(limit.Take("busy", 0), 0);
   for (int i = 0; i < 1000; ++i) {
@@ -43,10 +43,10 @@ TEST(GatewayRateLimit, ItsMemoryIsBoundedAndTheSilentAreForgottenFirst) {
   EXPECT_EQ(limit.addresses(), 10u);
 }
 
-TEST(GatewayRateLimit, AClockThatStandsStillGivesNothing) {
+TEST(GatewayRateLimit, AStoppedClockAllowsNoRequest) {
   RateLimit limit({.per_second = 1, .burst = 1});
   EXPECT_EQ(limit.Take("a", 5), 0);
-  EXPECT_GT(limit.Take("a", 4), 0) << "nor one that goes back";
+  EXPECT_GT(limit.Take("a", 4), 0) << "a clock that goes back allows none either";
 }
 
 }  // namespace

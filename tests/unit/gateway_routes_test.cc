@@ -1,4 +1,4 @@
-// The table of routes, and the description of it that is served.
+// The table of routes, and the OpenAPI description of the routes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 
 json OpenApi() { return json::parse(ApiFiles()[0].bytes); }
 
-TEST(GatewayRoutes, APathIsFoundWithWhatStandsInIt) {
+TEST(GatewayRoutes, APathIsFoundWithItsParameters) {
   const Found found = FindRoute("GET", "/api/v1/projects/3/users/42/grants");
   ASSERT_NE(found.route, nullptr);
   EXPECT_EQ(found.route->path, "/api/v1/projects/{project}/users/{id}/grants");
@@ -24,7 +24,7 @@ TEST(GatewayRoutes, APathIsFoundWithWhatStandsInIt) {
   EXPECT_EQ(FindRoute("HEAD", "/api/v1/health").route, FindRoute("GET", "/api/v1/health").route);
 }
 
-TEST(GatewayRoutes, WhatIsNoPathIsNone) {
+TEST(GatewayRoutes, AnUnknownPathHasNoRoute) {
   for (const char* path :
        {"/api/v1", "/api/v1/", "/api/v1/health/", "/api/v1//health", "/api/v1/healthy",
         "/api/v1/projects/3/users", "/api/v1/projects//users/4", "/api/v1/projects/3/users/",
@@ -35,14 +35,14 @@ TEST(GatewayRoutes, WhatIsNoPathIsNone) {
   }
 }
 
-TEST(GatewayRoutes, AnotherMethodIsToldWhichThereAre) {
+TEST(GatewayRoutes, AnUnsupportedMethodGetsTheAllowedMethods) {
   const Found found = FindRoute("DELETE", "/api/v1/events");
   EXPECT_EQ(found.route, nullptr);
   EXPECT_EQ(found.allowed, "GET, HEAD, POST");
   EXPECT_EQ(FindRoute("GET", "/api/v1/refused/3/resubmit").allowed, "POST");
 }
 
-TEST(GatewayRoutes, ARightIsNotAnother) {
+TEST(GatewayRoutes, ARightDoesNotImplyAnother) {
   EXPECT_TRUE(Satisfies({}, Needs::kNothing));
   for (const Needs needs : {Needs::kRead, Needs::kMetrics, Needs::kIngest, Needs::kOperate})
     EXPECT_FALSE(Satisfies({}, needs));
@@ -53,7 +53,7 @@ TEST(GatewayRoutes, ARightIsNotAnother) {
   EXPECT_FALSE(Satisfies({.read = true, .operate = true}, Needs::kIngest));
 }
 
-TEST(GatewayRoutes, TheDescriptionHasTheSameOnesWithTheSameNeeds) {
+TEST(GatewayRoutes, TheDescriptionHasTheSameRoutesAndNeeds) {
   std::set<std::string> described;
   const json description = OpenApi();
   for (const auto& [path, methods] : description["paths"].items()) {
@@ -81,19 +81,19 @@ TEST(GatewayRoutes, TheDescriptionHasTheSameOnesWithTheSameNeeds) {
   EXPECT_EQ(described, routed);
 }
 
-TEST(GatewayRoutes, EveryReferenceOfTheDescriptionIsThere) {
+TEST(GatewayRoutes, EveryReferenceOfTheDescriptionIsDefined) {
   const json description = OpenApi();
   std::set<std::string> used;
-  const std::function<void(const json&)> look = [&](const json& node) {
+  const std::function<void(const json&)> visit = [&](const json& node) {
     if (node.is_object() && node.contains("$ref")) {
       const std::string to = node["$ref"].get<std::string>().substr(1);
       used.insert(to);
       EXPECT_TRUE(description.contains(json::json_pointer(to))) << to;
     }
     if (node.is_structured())
-      for (const json& inner : node) look(inner);
+      for (const json& inner : node) visit(inner);
   };
-  look(description);
+  visit(description);
   for (const auto& [name, schema] : description["components"]["schemas"].items())
     EXPECT_TRUE(used.contains("/components/schemas/" + name)) << name << " is used nowhere";
 }

@@ -1,4 +1,5 @@
-// What goes over the wire: events of a stream, XML, the page's files, the query of a request, addresses.
+// Texts that the gateway writes and parses: events of a stream, XML, the page's files, queries of requests,
+// addresses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -15,7 +16,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-TEST(GatewayStream, AnEventIsALineOfJsonWhateverStandsInIt) {
+TEST(GatewayStream, AnEventIsOneLineOfJsonForAnyContent) {
   EXPECT_EQ(StreamEvent("flow", {{"lag", 1}}), "event: flow\ndata: {\"lag\":1}\n\n");
   const std::string text = StreamEvent("grant", {{"user_name", "a\nevent: flow\ndata: {}\n\n\xff"}});
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
@@ -23,7 +24,7 @@ TEST(GatewayStream, AnEventIsALineOfJsonWhateverStandsInIt) {
   EXPECT_EQ(StreamHeartbeat(), ":\n\n");
 }
 
-TEST(GatewayStream, RatesAreOfWhatLiesBetweenTwoLooks) {
+TEST(GatewayStream, RatesAreComputedBetweenTwoSnapshots) {
   const Figures before{
       .results = 100, .grants = 10, .refused = 5, .lag = 9, .commit = {}, .stages = {{"claims", 4, 100}}};
   const Figures now{.results = 300,
@@ -35,47 +36,50 @@ TEST(GatewayStream, RatesAreOfWhatLiesBetweenTwoLooks) {
   const json flow = FlowJson(before, now, 2, {.micro = 8e6, .counted = 4}, 1700000000);
   EXPECT_EQ(flow["results_per_s"], 100.0);
   EXPECT_EQ(flow["grants_per_s"], 20.0);
-  EXPECT_EQ(flow["credit_per_s"], 40.0) << "two each, by the four that were looked at";
+  EXPECT_EQ(flow["credit_per_s"], 40.0)
+      << "20 grants/s at the mean of the four counted grants, 2 Cobblestones";
   EXPECT_EQ(flow["refused_per_s"], 0.5);
   EXPECT_EQ(flow["refused"], 6);
   EXPECT_EQ(flow["lag"], 7);
   EXPECT_EQ(flow["commit_ms"], (json{{"p50", 1.5}, {"p99", 9.0}}));
   EXPECT_EQ(flow["stages"][0], (json{{"stage", "claims"}, {"lag", 3}, {"records_per_s", 50.0}}));
-  EXPECT_EQ(flow["stages"][1]["records_per_s"], 0.0) << "there was no such stage before";
+  EXPECT_EQ(flow["stages"][1]["records_per_s"], 0.0) << "the stage is missing in the earlier snapshot";
   const json still = FlowJson(now, now, 1, {}, 0);
   EXPECT_EQ(still["credit_per_s"], 0.0);
-  EXPECT_EQ(FlowJson(now, before, 1, {}, 0)["results_per_s"], 0.0) << "never below nothing";
+  EXPECT_EQ(FlowJson(now, before, 1, {}, 0)["results_per_s"], 0.0) << "a rate is never negative";
 }
 
-// Of the machine nobody is told where what lies; the log says it.
-TEST(GatewayErrors, WhatPassesIsToldWithoutPathsAndHosts) {
-  const auto said = [](const Status& status) {
+// An answer contains no paths and hosts of the machine; the log contains them.
+TEST(GatewayErrors, TemporaryErrorsContainNoPathsAndHosts) {
+  const auto message_of = [](const Status& status) {
     const Answer answer = ErrorAnswer(status);
     EXPECT_EQ(answer.status, 503);
     return json::parse(answer.body)["error"].value("message", "");
   };
-  EXPECT_EQ(said(Status::Full("writing /var/lib/x/state/000012.log failed: No space left on device")),
+  EXPECT_EQ(message_of(Status::Full("writing /var/lib/x/state/000012.log failed: No space left on device")),
             "the pipeline's disk is full; try again when space is free");
   for (const char* place : {"IO error: No space left on device: While appending to file: data/state/1.log",
                             "the Kafka cluster at broker.example:9092 does not answer", "[::1]:9092 is away"})
-    EXPECT_EQ(said(Status::Retry(place)), "the request cannot be answered now; try again later") << place;
-  EXPECT_EQ(said(Status::Retry("no pipeline is running in this process")),
+    EXPECT_EQ(message_of(Status::Retry(place)), "the request cannot be answered now; try again later")
+        << place;
+  EXPECT_EQ(message_of(Status::Retry("no pipeline is running in this process")),
             "no pipeline is running in this process");
 }
 
-TEST(GatewayXml, TextIsEscapedAndWhatXmlCannotHoldIsReplaced) {
+TEST(GatewayXml, TextIsEscapedAndForbiddenCharactersAreReplaced) {
   EXPECT_EQ(XmlText("a<b>&\"c'\t"), "a&lt;b&gt;&amp;\"c'\t");
   EXPECT_EQ(XmlText("\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"), "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
-  const std::string gone = "\xEF\xBF\xBD";
-  EXPECT_EQ(XmlText(std::string("a\0b", 3)), "a" + gone + "b");
-  EXPECT_EQ(XmlText("\x1b"), gone);
-  EXPECT_EQ(XmlText("\xff\xC0\xAF"), gone + gone + gone) << "no UTF-8, and an overlong one";
-  EXPECT_EQ(XmlText("\xED\xA0\x80"), gone + gone + gone) << "a surrogate";
-  EXPECT_EQ(XmlText("\xE2\x82"), gone + gone) << "cut off";
-  EXPECT_EQ(XmlText("\xEF\xBF\xBF"), gone + gone + gone);
+  const std::string replacement = "\xEF\xBF\xBD";
+  EXPECT_EQ(XmlText(std::string("a\0b", 3)), "a" + replacement + "b");
+  EXPECT_EQ(XmlText("\x1b"), replacement);
+  EXPECT_EQ(XmlText("\xff\xC0\xAF"), replacement + replacement + replacement)
+      << "invalid UTF-8, and an overlong character";
+  EXPECT_EQ(XmlText("\xED\xA0\x80"), replacement + replacement + replacement) << "a surrogate";
+  EXPECT_EQ(XmlText("\xE2\x82"), replacement + replacement) << "truncated";
+  EXPECT_EQ(XmlText("\xEF\xBF\xBF"), replacement + replacement + replacement);
 }
 
-TEST(GatewayXml, AReplyHasTheElementsOfASchedulers) {
+TEST(GatewayXml, AReplyHasTheElementsOfASchedulerReply) {
   EXPECT_EQ(
       SchedulerReplyXml({{"user_name", "Ann & Bob"},
                          {"user_total_credit", "12.400000"},
@@ -89,7 +93,7 @@ TEST(GatewayXml, AReplyHasTheElementsOfASchedulers) {
       "<host_total_credit>1.000000</host_total_credit>\n<host_expavg_credit>0</host_expavg_credit>\n");
 }
 
-TEST(GatewayStatic, AFileIsSentOnceAndCompressedWhereThatIsTaken) {
+TEST(GatewayStatic, AFileIsSentOnceAndCompressedIfAccepted) {
   const EmbeddedFile files[] = {{"/index.html", "text/html", "\"one\"", "page", "zip"},
                                 {"/a.png", "image/png", "\"two\"", "image", ""}};
   const auto plain = FindStatic(files, "/", "", "");
@@ -106,7 +110,7 @@ TEST(GatewayStatic, AFileIsSentOnceAndCompressedWhereThatIsTaken) {
     EXPECT_FALSE(FindStatic(files, none, "", "")) << none;
 }
 
-TEST(GatewayStatic, GzipIsTakenWhereItIsNamedAndNotRefused) {
+TEST(GatewayStatic, GzipIsAcceptedIfListedAndNotRefused) {
   for (const char* yes :
        {"gzip", "br, gzip;q=0.5", "GZIP", "*", "deflate,gzip ; q=1", "identity;q=0, *;q=0.1"})
     EXPECT_TRUE(AcceptsGzip(yes)) << yes;
@@ -114,7 +118,7 @@ TEST(GatewayStatic, GzipIsTakenWhereItIsNamedAndNotRefused) {
     EXPECT_FALSE(AcceptsGzip(no)) << no;
 }
 
-TEST(GatewayQuery, TheFirstErrorIsToldAndWhatNobodyKnowsIsOne) {
+TEST(GatewayQuery, TheFirstErrorIsReportedIncludingUnknownParameters) {
   const auto error = [](std::multimap<std::string, std::string> given, const auto& ask) {
     Query query(Request{.query = std::move(given)});
     ask(query);
@@ -138,7 +142,7 @@ TEST(GatewayQuery, TheFirstErrorIsToldAndWhatNobodyKnowsIsOne) {
   EXPECT_EQ(error({{"q", "long"}}, text), "the parameter q must be a text of at most 3 bytes");
 }
 
-TEST(GatewayAnswer, WhatOnlyAnOperatorShouldReadIsNotInIt) {
+TEST(GatewayAnswer, OmitsDetailsMeantForOperators) {
   const Answer answer = ErrorAnswer(Status::Corrupted("block 7 of /var/lib/cobblestone/log is damaged"));
   EXPECT_EQ(answer.status, 500);
   EXPECT_EQ(answer.body.find("/var"), std::string::npos);
@@ -147,7 +151,7 @@ TEST(GatewayAnswer, WhatOnlyAnOperatorShouldReadIsNotInIt) {
   EXPECT_TRUE(json::accept(JsonText({{"name", "\xff"}})));
 }
 
-TEST(GatewayAddress, OnlyThisMachineIsSpokenToWithoutTls) {
+TEST(GatewayAddress, OnlyLoopbackAddressesListenWithoutTls) {
   for (const char* place : {"127.0.0.1:8080", "127.9.9.9:1", "localhost:0", "[::1]:8080"})
     EXPECT_TRUE(CheckListening({.listen = place}).ok()) << place;
   for (const char* place : {"0.0.0.0:8080", "[::]:8080", "192.0.2.1:80", "example.org:80"}) {

@@ -1,4 +1,4 @@
-// Tokens that change while the program runs: what is in force when, with a clock of the test.
+// Tokens that change while the program runs: which tokens are valid at which time of the test's clock.
 #include "services/gateway/token_store.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ class TokenStoreTest : public ::testing::Test {
  protected:
   TokenStoreTest() { Replace(std::string("read ") + kOld + "\n"); }
 
-  // As an operator should: a new file in the old one's place.
+  // Replaces the file atomically, as an operator should.
   void Replace(const std::string& text) {
     std::ofstream(path_ + ".new") << text;
     ASSERT_EQ(::chmod((path_ + ".new").c_str(), 0600), 0);
@@ -51,10 +51,10 @@ class TokenStoreTest : public ::testing::Test {
   std::unique_ptr<TokenStore> store_;
 };
 
-TEST_F(TokenStoreTest, AChangedFileIsInForceASecondLaterAndARevokedTokenOpensNothing) {
+TEST_F(TokenStoreTest, AChangedFileTakesEffectAfterASecondAndRevokesTokens) {
   Open();
   Replace(std::string("read ") + kOld + "\nread " + kNew + "\n");
-  EXPECT_FALSE(Knows(kNew)) << "the file was looked at less than a second ago";
+  EXPECT_FALSE(Knows(kNew)) << "the file was checked less than a second ago";
   now_ = 101;
   EXPECT_TRUE(Knows(kNew));
   EXPECT_TRUE(Knows(kOld));
@@ -62,12 +62,12 @@ TEST_F(TokenStoreTest, AChangedFileIsInForceASecondLaterAndARevokedTokenOpensNot
   now_ = 102;
   EXPECT_FALSE(Knows(kOld));
   EXPECT_TRUE(Knows(kNew));
-  // In place, to the same length, within one tick of the file system's clock.
+  // The file is rewritten in place with the same length, within one tick of the file system's clock.
   std::ofstream(path_) << "read " << kOld << "\n";
   now_ = 103;
   EXPECT_TRUE(Knows(kOld));
   EXPECT_FALSE(Knows(kNew));
-  // Nobody has a token any more.
+  // All tokens are revoked.
   Replace("");
   now_ = 104;
   EXPECT_FALSE(Knows(kOld));
@@ -75,7 +75,7 @@ TEST_F(TokenStoreTest, AChangedFileIsInForceASecondLaterAndARevokedTokenOpensNot
   EXPECT_EQ(store_->problem(), "");
 }
 
-TEST_F(TokenStoreTest, AFileThatCannotBeUsedLeavesTheLastGoodTokensInForceAndSaysSoOnce) {
+TEST_F(TokenStoreTest, AnUnusableFileKeepsTheLastGoodTokensAndWarnsOnce) {
   Open();
   const auto breaks = [&](const std::function<void()>& change, const char* why) {
     warnings_.clear();
@@ -108,7 +108,7 @@ TEST_F(TokenStoreTest, AFileThatCannotBeUsedLeavesTheLastGoodTokensInForceAndSay
   EXPECT_EQ(store_->problem(), "");
 }
 
-TEST_F(TokenStoreTest, ALinkThatPointsElsewhereIsAChange) {
+TEST_F(TokenStoreTest, AChangedTargetOfALinkIsAChange) {
   std::ofstream(dir_ / "second") << "read " << kNew << "\n";
   ASSERT_EQ(::chmod((dir_ / "second").c_str(), 0600), 0);
   ASSERT_EQ(std::rename(path_.c_str(), (dir_ / "first").c_str()), 0);
@@ -122,7 +122,7 @@ TEST_F(TokenStoreTest, ALinkThatPointsElsewhereIsAChange) {
   EXPECT_TRUE(Knows(kNew));
 }
 
-TEST_F(TokenStoreTest, ManyThreadsAskWhileTheFileChanges) {
+TEST_F(TokenStoreTest, ManyThreadsFindTokensWhileTheFileChanges) {
   Open();
   std::atomic<bool> stop{false};
   std::atomic<int> unknown{0};

@@ -16,7 +16,7 @@ using ::testing::Not;
 constexpr const char* kReader = "reader-token-0123456789";
 constexpr const char* kSecret = "a-secret-that-nobody-sees";
 
-TEST(GatewayTokens, EachRoleMayWhatItMay) {
+TEST(GatewayTokens, EachRoleHasItsRights) {
   const auto tokens = Tokens::Parse(
       "# who may what\n"
       "read reader-token-0123456789\r\n"
@@ -44,19 +44,19 @@ TEST(GatewayTokens, EachRoleMayWhatItMay) {
     EXPECT_EQ(rights->metrics, c.metrics) << c.token;
     EXPECT_EQ(rights->trusted, c.trusted) << c.token;
   }
-  const auto sends = tokens->Find("ingest-token-0123456789");
-  EXPECT_TRUE(sends->ingest->May(ProjectId(2), wire::EventKind::kUser));
-  EXPECT_FALSE(sends->ingest->May(ProjectId(3), wire::EventKind::kUser));
-  EXPECT_FALSE(sends->ingest->May(ProjectId(2), wire::EventKind::kApp));
-  EXPECT_EQ(sends->sender.owner(), "server1");
-  EXPECT_EQ(sends->sender.digest.size(), std::string("sha256:").size() + 64);
+  const auto ingest_token = tokens->Find("ingest-token-0123456789");
+  EXPECT_TRUE(ingest_token->ingest->May(ProjectId(2), wire::EventKind::kUser));
+  EXPECT_FALSE(ingest_token->ingest->May(ProjectId(3), wire::EventKind::kUser));
+  EXPECT_FALSE(ingest_token->ingest->May(ProjectId(2), wire::EventKind::kApp));
+  EXPECT_EQ(ingest_token->sender.owner(), "server1");
+  EXPECT_EQ(ingest_token->sender.digest.size(), std::string("sha256:").size() + 64);
   const auto own = tokens->Find("volunteer-token-0123456")->own;
   ASSERT_TRUE(own);
   EXPECT_EQ(own->project, ProjectId(7));
   EXPECT_EQ(own->user, UserId(42));
 }
 
-TEST(GatewayTokens, WhatIsNotATokenToTheLastCharacterIsNone) {
+TEST(GatewayTokens, ATokenMustMatchInEveryCharacter) {
   const auto tokens = Tokens::Parse(std::string("read ") + kReader, "here");
   ASSERT_TRUE(tokens.ok());
   const std::string token = kReader;
@@ -71,7 +71,7 @@ TEST(GatewayTokens, WhatIsNotATokenToTheLastCharacterIsNone) {
   EXPECT_TRUE(tokens->Find(token));
 }
 
-TEST(GatewayTokens, AWrongLineIsNamedAndItsTokenIsNot) {
+TEST(GatewayTokens, AnErrorNamesTheLineButNotTheToken) {
   struct Case {
     std::string line;
     const char* problem;
@@ -104,7 +104,7 @@ TEST(GatewayTokens, AWrongLineIsNamedAndItsTokenIsNot) {
   }
 }
 
-TEST(GatewayTokens, AFileThatOthersReadIsNotTaken) {
+TEST(GatewayTokens, AFileThatOthersCanReadIsRefused) {
   const testing::TempDir dir;
   const std::string path = dir / "tokens";
   std::ofstream(path) << "read " << kReader << "\n";

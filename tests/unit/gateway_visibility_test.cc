@@ -15,9 +15,9 @@ constexpr UserId kShy{20};      // does not show their hosts
 constexpr UserId kUnnamed{30};  // has not consented to statistics
 
 const Rights kAnybody{.read = true};
-const Rights kNobody{};
+const Rights kNoRights{};
 const Rights kReader{.read = true, .read_all = true, .trusted = true};
-const Rights kShyOne{.read = true, .own = OwnAccount{kProject, kShy}};
+const Rights kShyUser{.read = true, .own = OwnAccount{kProject, kShy}};
 const Rights kOtherProjects{.read = true, .own = OwnAccount{ProjectId(2), kShy}};
 
 Visibility Of(AccountsVisible accounts, bool leaders = true) {
@@ -26,43 +26,43 @@ Visibility Of(AccountsVisible accounts, bool leaders = true) {
           }};
 }
 
-TEST(GatewayVisibility, PublicAccountsAreEverybodysWhoMayRead) {
+TEST(GatewayVisibility, PublicAccountsAreVisibleToEveryReader) {
   const Visibility visibility = Of(AccountsVisible::kPublic);
   EXPECT_TRUE(visibility.MaySee(kAnybody, kProject, kShy));
-  EXPECT_FALSE(visibility.MaySee(kNobody, kProject, kShy));
+  EXPECT_FALSE(visibility.MaySee(kNoRights, kProject, kShy));
   EXPECT_TRUE(visibility.MaySeeAll(kAnybody));
   EXPECT_TRUE(visibility.MayList(kAnybody));
-  EXPECT_FALSE(visibility.MayList(kNobody));
+  EXPECT_FALSE(visibility.MayList(kNoRights));
 }
 
-TEST(GatewayVisibility, OwnAccountsAreTheirUsersAndTheProjects) {
+TEST(GatewayVisibility, OwnAccountsAreVisibleToTheirUserAndTheProject) {
   const Visibility visibility = Of(AccountsVisible::kOwn);
   EXPECT_FALSE(visibility.MaySee(kAnybody, kProject, kShy));
-  EXPECT_TRUE(visibility.MaySee(kShyOne, kProject, kShy));
-  EXPECT_FALSE(visibility.MaySee(kShyOne, kProject, kOpen));
+  EXPECT_TRUE(visibility.MaySee(kShyUser, kProject, kShy));
+  EXPECT_FALSE(visibility.MaySee(kShyUser, kProject, kOpen));
   EXPECT_FALSE(visibility.MaySee(kOtherProjects, kProject, kShy)) << "the same number in another project";
   EXPECT_TRUE(visibility.MaySee(kReader, kProject, kShy));
-  EXPECT_FALSE(visibility.MaySee(kShyOne, kProject, UserId())) << "what is nobody's is not everybody's";
-  for (const Rights& viewer : {kAnybody, kShyOne}) {
+  EXPECT_FALSE(visibility.MaySee(kShyUser, kProject, UserId())) << "an account without a user is not public";
+  for (const Rights& viewer : {kAnybody, kShyUser}) {
     EXPECT_FALSE(visibility.MaySeeAll(viewer));
     EXPECT_FALSE(visibility.MayList(viewer));
   }
   EXPECT_TRUE(visibility.MayList(kReader));
 }
 
-TEST(GatewayVisibility, WithoutLeadersNobodyHasLists) {
+TEST(GatewayVisibility, WithoutLeadersNobodyMayList) {
   EXPECT_FALSE(Of(AccountsVisible::kPublic, false).MayList(kReader));
   EXPECT_TRUE(Of(AccountsVisible::kPublic, false).MaySeeAll(kAnybody));
 }
 
-TEST(GatewayVisibility, WhoDoesNotShowTheirHostsIsNotNamedBesideThem) {
+TEST(GatewayVisibility, AUserWithHiddenHostsIsNotNamedBesideThem) {
   const Visibility visibility = Of(AccountsVisible::kPublic);
   const json row = {{"host", 5}, {"user", kShy.value}, {"user_name", "s"},
                     {"team", 3}, {"team_name", "t"},   {"result", 9}};
   json seen = row;
   EXPECT_FALSE(visibility.Unlink(kAnybody, kProject, seen));
   EXPECT_EQ(seen, (json{{"host", 5}, {"result", 9}}));
-  for (const Rights& viewer : {kShyOne, kReader}) {
+  for (const Rights& viewer : {kShyUser, kReader}) {
     seen = row;
     EXPECT_TRUE(visibility.Unlink(viewer, kProject, seen));
     EXPECT_EQ(seen, row);
@@ -75,7 +75,7 @@ TEST(GatewayVisibility, WhoDoesNotShowTheirHostsIsNotNamedBesideThem) {
   EXPECT_FALSE(visibility.MayLink(kOtherProjects, kProject, kShy));
 }
 
-TEST(GatewayVisibility, WhoHasNotConsentedHasAPlaceAndNoName) {
+TEST(GatewayVisibility, AUserWithoutConsentHasARankAndNoName) {
   const Visibility visibility = Of(AccountsVisible::kPublic);
   const Rights unnamed{.read = true, .own = OwnAccount{kProject, kUnnamed}};
   const json row = {{"rank", 1},        {"id", kUnnamed.value}, {"name", "s"},      {"team", 3},
@@ -90,16 +90,16 @@ TEST(GatewayVisibility, WhoHasNotConsentedHasAPlaceAndNoName) {
   }
   json shy = row;
   shy["id"] = kShy.value;
-  EXPECT_TRUE(visibility.Name(kAnybody, kProject, shy)) << "hosts are another matter";
-  // Neither is their name beside a host, though they show their hosts.
+  EXPECT_TRUE(visibility.Name(kAnybody, kProject, shy)) << "hiding hosts does not hide the name";
+  // A user without consent is not named beside a host either, even if the user shows hosts.
   json host = {{"host", 5}, {"user", kUnnamed.value}, {"user_name", "s"}};
   EXPECT_FALSE(visibility.Unlink(kAnybody, kProject, host));
   EXPECT_EQ(host, (json{{"host", 5}}));
   EXPECT_FALSE(visibility.MayName(kAnybody, kProject, kUnnamed));
-  EXPECT_TRUE(visibility.MayName(kAnybody, kProject, UserId())) << "nobody has no name to hide";
+  EXPECT_TRUE(visibility.MayName(kAnybody, kProject, UserId())) << "without a user there is no name to hide";
 }
 
-TEST(GatewayVisibility, OfARefusedEventOnlyItsKindAndItsVersionAreForAll) {
+TEST(GatewayVisibility, OfARefusedEventOnlyKindAppAndVersionArePublic) {
   const json row = {{"number", 3},
                     {"reason", "OUT_OF_RANGE"},
                     {"detail", "MARKER"},
@@ -125,7 +125,7 @@ TEST(GatewayVisibility, OfARefusedEventOnlyItsKindAndItsVersionAreForAll) {
   json seen = row;
   Visibility::Redact(kReader, seen);
   EXPECT_EQ(seen, row);
-  for (const Rights& viewer : {kAnybody, kShyOne, kNobody}) {
+  for (const Rights& viewer : {kAnybody, kShyUser, kNoRights}) {
     seen = row;
     Visibility::Redact(viewer, seen);
     EXPECT_EQ(seen, (json{{"number", 3},
@@ -140,7 +140,7 @@ TEST(GatewayVisibility, OfARefusedEventOnlyItsKindAndItsVersionAreForAll) {
   EXPECT_EQ(text, (json{{"number", 3}, {"event", {{"completion", json::object()}}}, {"redacted", true}}));
 }
 
-TEST(GatewayVisibility, AFieldThatIsNewInARowIsHiddenUntilItIsListed) {
+TEST(GatewayVisibility, ANewFieldOfARowIsHiddenUntilItIsListed) {
   const Visibility visibility = Of(AccountsVisible::kPublic);
   json grant = {{"user", kShy.value},
                 {"host", 5},
@@ -158,19 +158,19 @@ TEST(GatewayVisibility, AFieldThatIsNewInARowIsHiddenUntilItIsListed) {
   EXPECT_EQ(reply, (json{{"host_total_credit", "1"}}));
 }
 
-TEST(GatewayVisibility, WhereAccountsAreTheirUsersOwnTheClaimsOfOthersHaveNoHostAndNoResult) {
+TEST(GatewayVisibility, WithOwnAccountsClaimsOfOthersHaveNoHostAndNoResult) {
   const json claim = {{"result", 9}, {"host", 5},     {"mode", "normal"}, {"flags", json::array()},
                       {"pfc", 1.0},  {"claimed", 2.0}};
   const Visibility visibility = Of(AccountsVisible::kOwn);
   json seen = claim;
-  visibility.OtherClaim(kShyOne, seen);
+  visibility.OtherClaim(kShyUser, seen);
   EXPECT_EQ(seen, (json{{"mode", "normal"}, {"flags", json::array()}, {"pfc", 1.0}, {"claimed", 2.0}}));
   seen = claim;
   visibility.OtherClaim(kReader, seen);
   EXPECT_EQ(seen, claim);
-  // A row of a list is its own user's, too: a host may have been another's.
+  // A row of a list belongs to the user in the row, because the host may have had another owner.
   json row = {{"user", kOpen.value}, {"host", 5}};
-  EXPECT_FALSE(visibility.Unlink(kShyOne, kProject, row));
+  EXPECT_FALSE(visibility.Unlink(kShyUser, kProject, row));
   EXPECT_EQ(row, (json{{"host", 5}}));
 }
 

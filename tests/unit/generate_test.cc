@@ -1,4 +1,4 @@
-// The generator: the same bytes for the same options, and the shares that were asked for.
+// The generator gives the same bytes for the same options, and the requested shares of special events.
 #include "services/traffic/generate.h"
 
 #include <gtest/gtest.h>
@@ -22,18 +22,18 @@ std::vector<std::string> Generate(const GenerateOptions& options) {
   Generator generator(options);
   std::vector<std::string> events;
   for (std::string envelope; generator.Next(&envelope);) events.push_back(envelope);
-  EXPECT_FALSE(generator.Next(&events.back()));  // the end stays the end
+  EXPECT_FALSE(generator.Next(&events.back()));  // the end is permanent
   return events;
 }
 
-// A chain over all bytes and their boundaries.
+// A chained hash over all bytes and the boundaries of events.
 stream::Hash128 HashOf(const std::vector<std::string>& events) {
   stream::Hash128 hash;
   for (const std::string& event : events) hash = stream::HashBytes(event, hash.low ^ (hash.high * 3));
   return hash;
 }
 
-// Everything but results without disturbance.
+// Options without any disturbance.
 GenerateOptions Quiet() {
   GenerateOptions options;
   options.hosts = 50;
@@ -42,7 +42,7 @@ GenerateOptions Quiet() {
   return options;
 }
 
-// What happened to each result, in order of arrival.
+// The events of one result, in order of arrival.
 struct Seen {
   int completions = 0;
   int validations = 0;
@@ -71,7 +71,7 @@ std::map<std::uint64_t, Seen> ByResult(const std::vector<std::string>& events) {
   return results;
 }
 
-TEST(Generate, TheSameOptionsGiveTheSameBytesAndAnotherSeedOthers) {
+TEST(Generate, TheSameOptionsGiveTheSameBytesAnotherSeedDoesNot) {
   GenerateOptions options;
   options.hosts = 100;
   options.results = 2000;
@@ -89,7 +89,7 @@ TEST(Generate, TheSameOptionsGiveTheSameBytesAndAnotherSeedOthers) {
 }
 
 // The bytes are promised for every machine and every version: benchmarks and reports name a seed, not a file.
-TEST(Generate, SeedOneGivesTheBytesThatItAlwaysGave) {
+TEST(Generate, SeedOneAlwaysGivesTheSameBytes) {
   GenerateOptions options;
   options.hosts = 100;
   options.results = 2000;
@@ -100,7 +100,7 @@ TEST(Generate, SeedOneGivesTheBytesThatItAlwaysGave) {
   EXPECT_EQ(hash.high, 12958242964612652205u);
 }
 
-TEST(Generate, MachinesGiveTheBytesThatTheyAlwaysGave) {
+TEST(Generate, MachinesAlwaysGiveTheSameBytes) {
   GenerateOptions options;
   options.hosts = 20;
   options.results = 100;
@@ -114,7 +114,7 @@ TEST(Generate, MachinesGiveTheBytesThatTheyAlwaysGave) {
   EXPECT_EQ(hash.high, 17476593613913044585u);
 }
 
-TEST(Generate, MembersComeFirstAndThenEveryResultOnceWithItsPartner) {
+TEST(Generate, MembersComeFirstThenEveryResultOnceWithItsPartner) {
   GenerateOptions options = Quiet();
   options.results = 1001;  // rounded up to whole workunits
   options.apps = 3;
@@ -175,7 +175,7 @@ TEST(Generate, EveryGoodEventIsWellFormed) {
   }
 }
 
-// Counters as they come, without restarts, of each machine.
+// The counters of each machine grow without restarts.
 TEST(Generate, MachinesAreHostsAndTheirCountersGrow) {
   GenerateOptions options = Quiet();
   options.results = 1000;
@@ -188,13 +188,13 @@ TEST(Generate, MachinesAreHostsAndTheirCountersGrow) {
     const auto event = wire::ParseEvent(bytes);
     ASSERT_TRUE(event.ok());
     ASSERT_FALSE(wire::CheckEvent(*event).has_value());
-    if (const auto* word = std::get_if<wire::MachineHost>(&event->body)) {
-      EXPECT_EQ(word->host.value, word->machine);
-      EXPECT_TRUE(machines.insert(word->machine).second);
+    if (const auto* announced = std::get_if<wire::MachineHost>(&event->body)) {
+      EXPECT_EQ(announced->host.value, announced->machine);
+      EXPECT_TRUE(machines.insert(announced->machine).second);
     }
     const auto* report = std::get_if<wire::EstimatedCredit>(&event->body);
     if (report == nullptr) continue;
-    EXPECT_TRUE(machines.contains(report->machine)) << "its word comes first";
+    EXPECT_TRUE(machines.contains(report->machine)) << "the machine is announced before its reports";
     EXPECT_GE(event->head.time, last);
     last = event->head.time;
     auto& before = reports[report->machine];
@@ -213,7 +213,7 @@ TEST(Generate, MachinesAreHostsAndTheirCountersGrow) {
   EXPECT_LT(last, options.start_time + options.span);
 }
 
-TEST(Generate, BadReportsAreOfAllKinds) {
+TEST(Generate, BadReportsHaveEveryKind) {
   GenerateOptions options = Quiet();
   options.machines = 1;
   options.reports = 40;
@@ -314,7 +314,7 @@ double FailureFraction(const std::vector<std::string>& events, bool timeouts) {
   return count / 20000;
 }
 
-TEST(Generate, EachShareIsWhatWasAskedFor) {
+TEST(Generate, EachShareIsAsRequested) {
   const Share shares[] = {
       {"invalid", &GenerateOptions::invalid,
        [](const auto& e) {
@@ -346,7 +346,7 @@ TEST(Generate, EachShareIsWhatWasAskedFor) {
   }
 }
 
-TEST(Generate, ALateResultComesWhenItsWorkunitIsDecided) {
+TEST(Generate, ALateResultFollowsTheDecisionOfItsWorkunit) {
   GenerateOptions options = Quiet();
   options.results = 4000;
   options.late = 0.1;
@@ -369,7 +369,7 @@ TEST(Generate, ALateResultComesWhenItsWorkunitIsDecided) {
   EXPECT_NEAR(late, 200, 50);
 }
 
-TEST(Generate, TicksComeWhenTheirTimeHasPassedAndOneClosesTheEnd) {
+TEST(Generate, TicksFollowTheirTimeAndOneComesAtTheEnd) {
   GenerateOptions options = Quiet();
   options.results = 1000;
   options.start_time = 1e9;
@@ -395,9 +395,8 @@ TEST(Generate, TicksComeWhenTheirTimeHasPassedAndOneClosesTheEnd) {
   EXPECT_GT(ticks.back(), last);
 }
 
-TEST(Generate, NoMoreMemoryForLongTraffic) {
-  // Ten times the results on as many hosts: not ten times the events in progress. Progress is what is left to
-  // see.
+TEST(Generate, LongTrafficNeedsNoMoreMemory) {
+  // More results on the same hosts must not mean more events in progress. A test can observe only the progress.
   GenerateOptions options = Quiet();
   options.members = false;
   options.results = 2'000'000;
@@ -413,7 +412,7 @@ TEST(Generate, NoMoreMemoryForLongTraffic) {
   EXPECT_LT(ahead, 3000u);  // a window of 1000 results, each of which waits for its partner
 }
 
-TEST(Generate, AnOptionThatCannotBeIsNamed) {
+TEST(Generate, AnInvalidOptionIsNamed) {
   const auto message = [](auto change) {
     GenerateOptions options;
     change(options);

@@ -50,7 +50,7 @@ std::string Lines() {
   return text;
 }
 
-TEST_P(BodyCoding, AWholeBodyComesBack) {
+TEST_P(BodyCoding, AWholeBodyRoundTrips) {
   for (const std::string& text : {std::string(), std::string("a"), Lines()}) {
     const auto back = Decoded(Coded(text));
     ASSERT_TRUE(back.ok()) << back.status().message();
@@ -58,13 +58,13 @@ TEST_P(BodyCoding, AWholeBodyComesBack) {
   }
 }
 
-TEST_P(BodyCoding, PartsThatFollowOneAnotherAreOneText) {
+TEST_P(BodyCoding, ConcatenatedPartsAreOneText) {
   const auto back = Decoded(Coded("a\n") + Coded("b\n"));
   ASSERT_TRUE(back.ok()) << back.status().message();
   EXPECT_EQ(*back, "a\nb\n");
 }
 
-TEST_P(BodyCoding, ABodyThatIsCutOffAnywhereIsRefused) {
+TEST_P(BodyCoding, ATruncatedBodyIsRefused) {
   const std::string whole = Coded(Lines());
   for (std::size_t size = 0; size < whole.size(); size += 1 + whole.size() / 97)
     EXPECT_EQ(Decoded(whole.substr(0, size)).status().code(), StatusCode::kInvalidArgument) << size;
@@ -83,9 +83,9 @@ TEST_P(BodyCoding, AFlippedBitIsRefused) {
   EXPECT_FALSE(Decoded(broken).ok());
 }
 
-TEST_P(BodyCoding, WhatFollowsTheEndIsRefused) { EXPECT_FALSE(Decoded(Coded("a\n") + "junk").ok()); }
+TEST_P(BodyCoding, ExtraBytesAfterTheEndAreRefused) { EXPECT_FALSE(Decoded(Coded("a\n") + "junk").ok()); }
 
-TEST_P(BodyCoding, ABombEndsAtTheLimit) {
+TEST_P(BodyCoding, ADecompressionBombEndsAtTheLimit) {
   const std::string bomb = Coded(std::string(64u << 20, '\0'));
   EXPECT_EQ(Decoded(bomb).status().code(), StatusCode::kFull);
   EXPECT_EQ(Decoded(Coded(std::string(kMost, 'a')))->size(), kMost);
@@ -94,7 +94,7 @@ TEST_P(BodyCoding, ABombEndsAtTheLimit) {
 
 INSTANTIATE_TEST_SUITE_P(Codings, BodyCoding, ::testing::Values("gzip", "zstd"));
 
-TEST(BodyCoding, OthersAreNotKnown) {
+TEST(BodyCoding, OtherCodingsAreRefused) {
   for (const char* coding : {"br", "deflate", "x-gzip", "gzip, gzip", ""}) {
     EXPECT_FALSE(KnownCoding(coding)) << coding;
     EXPECT_FALSE(DecodeBody(coding, "abc", kMost).ok()) << coding;

@@ -12,20 +12,20 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(FairPool, AnOwnerHasAtMostHisPartAndOthersNeedNotWaitForHim) {
+TEST(FairPool, AnOwnerHasAtMostItsShareAndDoesNotDelayOthers) {
   FairPool pool(3, 2);
   std::promise<void> release;
   const std::shared_future<void> released = release.get_future().share();
-  std::atomic<int> at_work = 0;
+  std::atomic<int> running = 0;
   std::atomic<int> most = 0;
   std::atomic<int> ended = 0;
   for (int i = 0; i < 10; ++i)
     pool.Run("greedy", [&] {
-      const int now = ++at_work;
+      const int now = ++running;
       for (int before = most; before < now && !most.compare_exchange_weak(before, now);) {
       }
       released.wait();
-      --at_work;
+      --running;
       ++ended;
     });
   std::promise<void> other;
@@ -38,12 +38,12 @@ TEST(FairPool, AnOwnerHasAtMostHisPartAndOthersNeedNotWaitForHim) {
   EXPECT_EQ(most, 2);
 }
 
-TEST(FairPool, WorkOfOneOwnerBeginsInOrder) {
+TEST(FairPool, TasksOfOneOwnerStartInOrder) {
   FairPool pool(2, 1);
-  std::vector<int> begun;
-  for (int i = 0; i < 5; ++i) pool.Run("one", [&begun, i] { begun.push_back(i); });
+  std::vector<int> started;
+  for (int i = 0; i < 5; ++i) pool.Run("one", [&started, i] { started.push_back(i); });
   pool.Join();
-  EXPECT_THAT(begun, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(started, ElementsAre(0, 1, 2, 3, 4));
 }
 
 }  // namespace

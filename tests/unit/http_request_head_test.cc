@@ -1,4 +1,4 @@
-// Heads that two programs could read differently are refused, and so is what no client sends.
+// Request heads that two programs could interpret differently are refused, and so are heads that no client sends.
 #include "common/http/request_head.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ std::string Get(const std::string& fields, const std::string& line = "GET /a HTT
   return line + "\r\n" + fields + "\r\n";
 }
 
-TEST(RequestHead, OfOneMeaningIsRead) {
+TEST(RequestHead, WithOneMeaningIsRead) {
   auto head = ParseHead(Get("Host: h:8080\r\nX-A: b\r\nAuthorization:  Bearer x \r\n",
                             "GET /a%20b/c?q=x+y%2Bz&empty=&flag HTTP/1.1"));
   ASSERT_TRUE(head.ok()) << head.status().message();
@@ -34,11 +34,11 @@ TEST(RequestHead, OfOneMeaningIsRead) {
   EXPECT_FALSE(head->keep_alive);
   head = ParseHead(Get("Host: other\r\n", "GET http://site:1/a?b=c HTTP/1.1"));
   ASSERT_TRUE(head.ok());
-  EXPECT_EQ(head->host, "site:1") << "an absolute target stands above the Host field";
+  EXPECT_EQ(head->host, "site:1") << "an absolute target takes precedence over the Host field";
   EXPECT_EQ(head->path, "/a");
 }
 
-TEST(RequestHead, OfTwoMeaningsIsRefused) {
+TEST(RequestHead, WithTwoMeaningsIsRefused) {
   const std::string post = "POST /a HTTP/1.1";
   for (const auto& [fields, line] : std::vector<std::pair<std::string, std::string>>{
            {"Host: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n", post},
@@ -99,7 +99,7 @@ TEST(RequestHead, HasAHundredFieldsAtMost) {
   EXPECT_EQ(ParseHead(Get(fields + "A: b\r\n")).status().code(), StatusCode::kFull);
 }
 
-TEST(RequestHead, HostWithoutItsPort) {
+TEST(RequestHead, TheHostIsReturnedWithoutItsPort) {
   EXPECT_EQ(HostWithoutPort("a.example:80"), "a.example");
   EXPECT_EQ(HostWithoutPort("a.example"), "a.example");
   EXPECT_EQ(HostWithoutPort("[::1]:80"), "::1");

@@ -26,13 +26,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Answers with what it was asked; remembers each path.
+// Answers with the request that it received, and records every path.
 class Echo final : public Service {
  public:
   Plan OnRequest(const Head& head) override {
     {
       const std::lock_guard lock(mutex_);
-      asked_.push_back(head.path);
+      paths_.push_back(head.path);
     }
     if (head.path == "/throw-early") throw std::bad_alloc();
     Plan plan;
@@ -64,9 +64,9 @@ class Echo final : public Service {
     return {.status = status, .type = "text/plain", .body = message + "\n"};
   }
 
-  std::vector<std::string> asked() {
+  std::vector<std::string> paths() {
     const std::lock_guard lock(mutex_);
-    return asked_;
+    return paths_;
   }
   void Release() {
     const std::lock_guard lock(mutex_);
@@ -108,7 +108,7 @@ class Echo final : public Service {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::string> asked_;
+  std::vector<std::string> paths_;
   int waiting_ = 0;
   bool released_ = false;
 };
@@ -126,7 +126,7 @@ class Wire {
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
-  // False: the server has hung up.
+  // False: the server has closed the connection.
   bool Send(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t sent = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -135,7 +135,7 @@ class Wire {
     }
     return true;
   }
-  // All until the server hangs up.
+  // Reads until the server closes the connection.
   std::string ReadAll() {
     std::string all;
     char piece[65536];
@@ -143,7 +143,7 @@ class Wire {
       all.append(piece, static_cast<std::size_t>(size));
     return all;
   }
-  // Until `text` has come or the server has hung up.
+  // Reads until `text` has arrived or the server has closed the connection.
   std::string ReadUntil(const std::string& text) {
     std::string all;
     char piece[65536];
@@ -205,12 +205,12 @@ TEST_F(HttpServer, RequestsOnOneConnectionAreAnsweredInOrder) {
   EXPECT_THAT(all, HasSubstr("GET /a []"));
   EXPECT_THAT(all, HasSubstr("POST /body [xyz]"));
   EXPECT_THAT(all, HasSubstr("POST /body [hello]"));
-  EXPECT_THAT(service_.asked(), ElementsAre("/a", "/body", "/body", "/last"));
-  EXPECT_THAT(all, Not(HasSubstr("\nSet-Cookie"))) << "no value of a field ends its line";
+  EXPECT_THAT(service_.paths(), ElementsAre("/a", "/body", "/body", "/last"));
+  EXPECT_THAT(all, Not(HasSubstr("\nSet-Cookie"))) << "the value of a field cannot start a new line";
 }
 
-// Whatever is sent behind the head of a request that was not read to its end never becomes a request.
-TEST_F(HttpServer, NothingOfABodyIsTheNextRequest) {
+// If a request was not read to its end, the bytes after its head never become a request.
+TEST_F(HttpServer, NoPartOfABodyBecomesARequest) {
   Start();
   const std::string inner = "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n";
   const std::string chunked = "Transfer-Encoding: chunked\r\n";
@@ -250,13 +250,13 @@ TEST_F(HttpServer, NothingOfABodyIsTheNextRequest) {
   cases.push_back(Post("/body/coded", "Content-Encoding: gzip\r\n" + Length(inner), inner) + "X");
   // An assertion of the library that a client can reach (common/http/assertion.cc).
   EXPECT_THAT(Ask(Post("/body", chunked, "\r\n0\r\n0") + inner), Not(HasSubstr("200 OK")));
-  EXPECT_THAT(Ask(Last()), HasSubstr("200 OK")) << "the server goes on";
+  EXPECT_THAT(Ask(Last()), HasSubstr("200 OK")) << "the server continues";
   cases.push_back("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + inner);
   cases.push_back("GET /\r\n\r\n" + inner);
   for (const std::string& bytes : cases) {
     const std::string all = Ask(bytes + Last());
-    const auto asked = service_.asked();
-    EXPECT_THAT(asked, Not(::testing::Contains("/smuggled"))) << bytes.substr(0, 300) << "\n-->\n" << all;
+    const auto paths = service_.paths();
+    EXPECT_THAT(paths, Not(::testing::Contains("/smuggled"))) << bytes.substr(0, 300) << "\n-->\n" << all;
     EXPECT_GE(Answers(all), 1u) << bytes.substr(0, 300);
   }
 }
@@ -268,7 +268,7 @@ TEST_F(HttpServer, AnAnswerBeforeTheBodyWasReadClosesTheConnection) {
   EXPECT_EQ(Answers(all), 1u);
   EXPECT_THAT(all, HasSubstr("401 Unauthorized"));
   EXPECT_THAT(all, HasSubstr("Connection: close"));
-  EXPECT_EQ(Answers(Ask(Get("/refused") + Last())), 2u) << "without a body the connection goes on";
+  EXPECT_EQ(Answers(Ask(Get("/refused") + Last())), 2u) << "without a body the connection stays open";
 }
 
 TEST_F(HttpServer, HeadsAreBoundedInSizeAndFields) {
@@ -285,30 +285,30 @@ TEST_F(HttpServer, HeadsAreBoundedInSizeAndFields) {
   EXPECT_THAT(Ask(Get("/" + std::string(30000, 'a')) + Last()), HasSubstr("200 OK"));
 }
 
-TEST_F(HttpServer, AHeadAndABodyThatDoNotComeInTimeAreAnsweredWith408) {
+TEST_F(HttpServer, ALateHeadOrBodyIsAnsweredWith408) {
   Start({.limits = {.head = std::chrono::milliseconds(50), .body = std::chrono::milliseconds(50)}});
   EXPECT_THAT(Ask("GET /a HTTP/1.1\r\nX: "), HasSubstr("408"));
   EXPECT_THAT(Ask(Post("/body", "Content-Length: 100\r\n", "abc")), HasSubstr("408"));
 }
 
-TEST_F(HttpServer, AByteNowAndThenDoesNotProlongTheDeadline) {
+TEST_F(HttpServer, SlowBytesDoNotExtendTheDeadline) {
   Start({.limits = {.head = std::chrono::milliseconds(300), .body = std::chrono::milliseconds(300)}});
   for (const std::string& begin :
        {std::string("GET /a HTTP/1.1\r\nX: "), Post("/body", "Content-Length: 90000\r\n", "")}) {
     Wire wire(server_->port());
     ASSERT_TRUE(wire.Send(begin));
     std::atomic<bool> over = false;
-    // It drips for as long as the server listens; a deadline of each read would never come.
-    std::thread drip([&] {
+    // The client sends as long as the server reads. A deadline for each single read would never expire.
+    std::thread sender([&] {
       while (!over && wire.Send("a")) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     });
     EXPECT_THAT(wire.ReadUntil("408"), HasSubstr("408"));
     over = true;
-    drip.join();
+    sender.join();
   }
 }
 
-TEST_F(HttpServer, ACompressedBodyIsReadWhereTheServiceSaysSo) {
+TEST_F(HttpServer, ACompressedBodyIsReadIfTheServiceAllowsIt) {
   Start();
   const std::string damaged = "\x1f\x8b not gzip";
   EXPECT_THAT(
@@ -322,7 +322,7 @@ TEST_F(HttpServer, ACompressedBodyIsReadWhereTheServiceSaysSo) {
       HasSubstr("400"));
 }
 
-TEST_F(HttpServer, AClientThatWaitsForPermissionGetsIt) {
+TEST_F(HttpServer, AClientThatExpects100ContinueGetsIt) {
   Start();
   Wire wire(server_->port());
   ASSERT_TRUE(
@@ -333,14 +333,14 @@ TEST_F(HttpServer, AClientThatWaitsForPermissionGetsIt) {
   EXPECT_THAT(Ask(Post("/body", "Expect: 100-continue\r\nContent-Length: 100001\r\n", "")), HasSubstr("413"));
 }
 
-TEST_F(HttpServer, AnExceptionEndsTheConnectionAndNotTheProgram) {
+TEST_F(HttpServer, AnExceptionEndsOnlyTheConnection) {
   Start();
   EXPECT_EQ(Ask(Get("/throw-early")), "");
   EXPECT_THAT(Ask(Get("/throw-late") + Last()), HasSubstr("500"));
   EXPECT_THAT(Ask(Last()), HasSubstr("200 OK"));
 }
 
-TEST_F(HttpServer, APiecewiseAnswerIsChunkedOrEndsWithItsConnection) {
+TEST_F(HttpServer, AStreamedAnswerIsChunkedOrEndsWithItsConnection) {
   Start();
   const std::string chunks = Ask(Get("/pieces") + Last());
   EXPECT_THAT(chunks, HasSubstr("Transfer-Encoding: chunked"));
@@ -356,19 +356,19 @@ TEST_F(HttpServer, HeadIsAnsweredWithoutABody) {
   EXPECT_TRUE(all.ends_with("\r\n\r\n")) << all;
 }
 
-// Connections that keep the server waiting give way to new ones, so that nobody can hold all of them.
-TEST_F(HttpServer, SilentConnectionsGiveWayToNewOnes) {
+// The server closes idle connections for new connections, so that no client can occupy all of them.
+TEST_F(HttpServer, IdleConnectionsAreClosedForNewOnes) {
   Start({.connections = 8, .connections_per_address = 4});
-  std::vector<std::unique_ptr<Wire>> silent;
+  std::vector<std::unique_ptr<Wire>> idle;
   for (int i = 0; i < 50; ++i) {
-    silent.push_back(std::make_unique<Wire>(server_->port()));
-    ASSERT_TRUE(silent.back()->Send(i % 2 == 0 ? "GET / HTTP/1.1\r\nX: " : ""));
+    idle.push_back(std::make_unique<Wire>(server_->port()));
+    ASSERT_TRUE(idle.back()->Send(i % 2 == 0 ? "GET / HTTP/1.1\r\nX: " : ""));
   }
   for (int i = 0; i < 10; ++i) EXPECT_THAT(Ask(Last()), HasSubstr("200 OK"));
-  EXPECT_EQ(silent.front()->ReadAll(), "") << "the one that had waited longest was closed";
+  EXPECT_EQ(idle.front()->ReadAll(), "") << "the connection that was idle longest was closed";
 }
 
-TEST_F(HttpServer, ARequestAtWorkIsNotDisplaced) {
+TEST_F(HttpServer, ARequestInProgressIsNotClosed) {
   Start({.connections = 2, .connections_per_address = 2});
   Wire working(server_->port());
   ASSERT_TRUE(working.Send(Get("/wait", "Connection: close\r\n")));
@@ -378,7 +378,7 @@ TEST_F(HttpServer, ARequestAtWorkIsNotDisplaced) {
   EXPECT_THAT(working.ReadAll(), HasSubstr("GET /wait"));
 }
 
-TEST_F(HttpServer, ChangesOfOneOwnerDoNotKeepOutThoseOfOthers) {
+TEST_F(HttpServer, ChangesOfOneOwnerDoNotBlockOtherOwners) {
   Start({.change_threads = 4, .change_threads_per_owner = 2});
   std::vector<std::unique_ptr<Wire>> greedy;
   for (int i = 0; i < 6; ++i) {
@@ -391,12 +391,13 @@ TEST_F(HttpServer, ChangesOfOneOwnerDoNotKeepOutThoseOfOthers) {
   for (const auto& wire : greedy) EXPECT_THAT(wire->ReadAll(), HasSubstr("GET /change/greedy"));
 }
 
-TEST_F(HttpServer, AReaderThatDoesNotReadIsHungUpOn) {
+TEST_F(HttpServer, AClientThatDoesNotReadIsDisconnected) {
   Start({.limits = {.answer = std::chrono::milliseconds(100)}});
   for (const char* path : {"/large", "/endless"}) {
     Wire wire(server_->port());
     ASSERT_TRUE(wire.Send(Get(path)));
-    // Nothing is read; the server gives up and goes on with others. The stop below proves that it has.
+    // The client reads nothing, so the server gives up on it and serves other clients. The stop at the end of the
+    // test proves that the server has given up.
   }
   EXPECT_THAT(Ask(Last()), HasSubstr("200 OK"));
 }
@@ -411,12 +412,12 @@ TEST_F(HttpServer, AStopClosesEveryConnection) {
     ASSERT_TRUE(clients.back()->Send(bytes));
   }
   server_->Stop();
-  // A connection that the server has not closed would keep this waiting for ever.
+  // On a connection that the server has not closed, ReadAll() would block for ever.
   for (const auto& client : clients) (void)client->ReadAll();
   EXPECT_FALSE(Wire(server_->port()).connected());
 }
 
-TEST_F(HttpServer, AnAnswerInProgressGoesOutBeforeAStop) {
+TEST_F(HttpServer, AStopWaitsForAnAnswerInProgress) {
   Start({.drain = std::chrono::hours(1)});
   Wire wire(server_->port());
   ASSERT_TRUE(wire.Send(Get("/wait")));
@@ -427,7 +428,7 @@ TEST_F(HttpServer, AnAnswerInProgressGoesOutBeforeAStop) {
   stop.join();
 }
 
-TEST_F(HttpServer, AUnixSocketIsItsOwnersFromItsFirstMoment) {
+TEST_F(HttpServer, AUnixSocketIsAccessibleToItsOwnerOnly) {
   const testing::TempDir dir;
   const std::string path = dir.path() + "/socket";
   Start({.unix_path = path});
@@ -445,15 +446,15 @@ TEST_F(HttpServer, AUnixSocketIsItsOwnersFromItsFirstMoment) {
   ASSERT_TRUE(posted.ok());
   EXPECT_EQ(posted->body, "POST /body [xyz]\n");
   std::string pieces;
-  const auto told = client.Send({.target = "/pieces"}, std::chrono::seconds(60),
-                                [&](std::string_view piece) { pieces += piece; });
-  ASSERT_TRUE(told.ok());
+  const auto streamed = client.Send({.target = "/pieces"}, std::chrono::seconds(60),
+                                    [&](std::string_view piece) { pieces += piece; });
+  ASSERT_TRUE(streamed.ok());
   EXPECT_EQ(pieces, "piece 0\npiece 1\npiece 2\n");
   server_.reset();
   EXPECT_EQ(client.Send({.target = "/a"}, std::chrono::seconds(60)).status().code(), StatusCode::kRetry);
 }
 
-TEST(BodyBudget, OneOwnerHasHalf) {
+TEST(BodyBudget, OneOwnerHasAtMostHalf) {
   BodyBudget budget(100);
   EXPECT_TRUE(budget.Take("a", 50));
   EXPECT_FALSE(budget.Take("a", 1));

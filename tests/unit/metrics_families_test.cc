@@ -14,19 +14,20 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(Histogram, AnObservationIsInTheBucketWhoseBoundItDoesNotPass) {
+TEST(Histogram, AnObservationIsInTheFirstBucketThatContainsIt) {
   LatencyHistogram histogram;
   for (const double seconds : {0.0, 0.0005, 0.00051, 10.0, 10.1, 1e9, -1.0}) histogram.Observe(seconds);
-  const LatencyCounts look = histogram.Look();
-  EXPECT_EQ(look.counts.front(), 3u) << "nothing, the bound itself, and what a clock that went back says";
-  EXPECT_EQ(look.counts[1], 1u);
-  EXPECT_EQ(look.counts[kLatencyBounds.size() - 1], 1u);
-  EXPECT_EQ(look.counts[kLatencyBounds.size()], 2u);
-  EXPECT_EQ(look.observed(), 7u);
-  EXPECT_DOUBLE_EQ(look.sum, 0.0005 + 0.00051 + 10.0 + 10.1 + 1e9);
+  const LatencyCounts snapshot = histogram.Look();
+  EXPECT_EQ(snapshot.counts.front(), 3u)
+      << "0, the bound itself, and the negative time of a clock that went back";
+  EXPECT_EQ(snapshot.counts[1], 1u);
+  EXPECT_EQ(snapshot.counts[kLatencyBounds.size() - 1], 1u);
+  EXPECT_EQ(snapshot.counts[kLatencyBounds.size()], 2u);
+  EXPECT_EQ(snapshot.observed(), 7u);
+  EXPECT_DOUBLE_EQ(snapshot.sum, 0.0005 + 0.00051 + 10.0 + 10.1 + 1e9);
 }
 
-TEST(Histogram, WhoLooksMeanwhileSeesWhatOnlyGrows) {
+TEST(Histogram, ConcurrentSnapshotsNeverDecrease) {
   LatencyHistogram histogram;
   std::thread observer([&] {
     for (int i = 0; i < 200000; ++i) histogram.Observe(0.003);
@@ -41,7 +42,7 @@ TEST(Histogram, WhoLooksMeanwhileSeesWhatOnlyGrows) {
   EXPECT_EQ(histogram.Look().observed(), 200000u);
 }
 
-TEST(FamiliesText, IsWhatPrometheusReads) {
+TEST(FamiliesText, IsInThePrometheusTextFormat) {
   Families all;
   auto lag = all.Gauge("lag_records", "Records that wait.");
   lag.Add({{"slot", "0"}}, 17);
@@ -61,7 +62,7 @@ TEST(FamiliesText, IsWhatPrometheusReads) {
   EXPECT_THAT(text, HasSubstr("commit_duration_seconds_bucket{slot=\"0\",le=\"10\"} 1\n"));
 }
 
-TEST(FamiliesText, TimesOfWhatHasNotHappenedAreNotTold) {
+TEST(FamiliesText, TimestampsOfMissingEventsAreOmitted) {
   Families all;
   AddTasks({{.slot = 3, .role = "pipeline", .commits = 9, .state_commits = 4, .state_written_at = 1.7e9}},
            &all);
@@ -72,7 +73,7 @@ TEST(FamiliesText, TimesOfWhatHasNotHappenedAreNotTold) {
   EXPECT_THAT(text, Not(HasSubstr("cobblestone_task_checkpoint_timestamp_seconds{")));
 }
 
-TEST(FamiliesText, DriftIsAgainstTheEpochBeforeAndOnlyWhereBothHaveAScale) {
+TEST(FamiliesText, DriftNeedsAScaleInThisAndThePreviousEpoch) {
   LedgerCounts counts;
   ProjectScales& scales = counts.scales[ProjectId(2)];
   scales.before = {.epoch = 4,
@@ -91,7 +92,7 @@ TEST(FamiliesText, DriftIsAgainstTheEpochBeforeAndOnlyWhereBothHaveAScale) {
               HasSubstr("cobblestone_version_scale_drift_ratio{project=\"2\",app_version=\"7\"} 0.5\n"));
   EXPECT_THAT(text, Not(HasSubstr("cobblestone_version_scale_drift_ratio{project=\"2\",app_version=\"8\"}")));
   EXPECT_THAT(text, HasSubstr("cobblestone_version_scale{project=\"2\",app_version=\"-2\"} 1\n"))
-      << "of the anonymous platform";
+      << "the anonymous platform";
   EXPECT_THAT(text, HasSubstr("cobblestone_app_min_avg_pfc_drift_ratio{project=\"2\",app=\"1\"} -0.2\n"));
   EXPECT_THAT(text, Not(HasSubstr("cobblestone_app_min_avg_pfc{project=\"2\",app=\"2\"}")));
   EXPECT_THAT(text, HasSubstr("cobblestone_app_pfc_mean{project=\"2\",app=\"1\",device=\"cpu\"} 90\n"));

@@ -76,7 +76,7 @@ TEST_F(Watch, GrantsAndTheirCreditCountForTheirApp) {
   EXPECT_EQ(Of(2, 1).grants, 1u);
 }
 
-TEST_F(Watch, WhatIsNoAwardInTheLedgerDoesNotCount) {
+TEST_F(Watch, LedgerRecordsThatAwardNothingDoNotCount) {
   for (const auto kind :
        {wire::GrantKind::kOpening, wire::GrantKind::kHostLeaves, wire::GrantKind::kHostAccount,
         wire::GrantKind::kHostShare, wire::GrantKind::kWatermark})
@@ -96,7 +96,7 @@ TEST_F(Watch, ProbationIsAShareOfTheClaimsOfValidResults) {
   watch_.Settled(true);
   EXPECT_EQ(Of(1, 1).claims, 2u);
   EXPECT_EQ(Of(1, 1).claims_on_probation, 1u);
-  EXPECT_EQ(Counts().apps.size(), 1u) << "a mark is of no project";
+  EXPECT_EQ(Counts().apps.size(), 1u) << "a mark belongs to no project";
 }
 
 TEST_F(Watch, RefusalsCountByProjectAndReason) {
@@ -109,12 +109,12 @@ TEST_F(Watch, RefusalsCountByProjectAndReason) {
   EXPECT_EQ(counts.refused.at({ProjectId(0), RefusalReason::kUndecodable}), 1u);
 }
 
-TEST_F(Watch, WhatIsNotCommittedDoesNotCount) {
+TEST_F(Watch, UncommittedRecordsDoNotCount) {
   Grant(1, 1, 5);
   Claim(1, 1, credit::kClaimValid);
   Refuse(1, RefusalReason::kTooLate);
   Epoch(1, 3, 100);
-  EXPECT_EQ(Of(1, 1).grants, 0u) << "not before it is committed";
+  EXPECT_EQ(Of(1, 1).grants, 0u) << "grants do not count before their commit";
   watch_.Settled(false);
   Grant(1, 1, 7);
   watch_.Settled(true);
@@ -126,19 +126,19 @@ TEST_F(Watch, WhatIsNotCommittedDoesNotCount) {
   EXPECT_TRUE(Counts().scales.empty());
 }
 
-TEST_F(Watch, ANewEpochPutsTheOneInForceBehindIt) {
+TEST_F(Watch, ANewEpochMakesTheCurrentOneThePreviousEpoch) {
   watch_.SeeEpoch(ProjectId(1), {.epoch = 3, .apps = {{1, {.defined = true, .min_avg_pfc = 100}}}});
   Epoch(1, 4, 80);
-  for (std::uint32_t other = 1; other < 4; ++other) Epoch(1, 4, 80, other);  // every partition gets it
+  for (std::uint32_t other = 1; other < 4; ++other) Epoch(1, 4, 80, other);  // every partition gets the epoch
   watch_.Settled(true);
-  watch_.SeeEpoch(ProjectId(1), {.epoch = 2});  // is over
+  watch_.SeeEpoch(ProjectId(1), {.epoch = 2});  // an old epoch
   const LedgerCounts counts = Counts();
   EXPECT_EQ(counts.scales.at(ProjectId(1)).now.epoch, 4u);
   EXPECT_EQ(counts.scales.at(ProjectId(1)).before.epoch, 3u);
   EXPECT_EQ(counts.scales.at(ProjectId(1)).before.apps.at(1).min_avg_pfc, 100);
 }
 
-TEST_F(Watch, OfSeveralWatchesCountsAddUpAndTheNewestScalesStand) {
+TEST_F(Watch, CountsOfWatchesAddUpAndTheNewestScalesApply) {
   Grant(1, 1, 5);
   Epoch(1, 4, 80);
   watch_.Settled(true);
@@ -151,7 +151,7 @@ TEST_F(Watch, OfSeveralWatchesCountsAddUpAndTheNewestScalesStand) {
   EXPECT_EQ(counts.scales.at(ProjectId(1)).now.epoch, 9u);
 }
 
-TEST_F(Watch, BytesThatDoNotDecodeHarmNobody) {
+TEST_F(Watch, UndecodableBytesAreIgnored) {
   for (const auto topic : {wire::kGrants, wire::kClaims, wire::kRefused, wire::kControl})
     Write(topic, "\xff\xff\xff");
   watch_.Wrote({wire::kGrants, 0}, "\x7f");

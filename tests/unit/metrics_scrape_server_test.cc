@@ -39,7 +39,7 @@ class Scrape : public ::testing::Test {
   std::unique_ptr<httplib::Client> client_;
 };
 
-TEST_F(Scrape, TheTextComesAsItIsWithThePrometheusType) {
+TEST_F(Scrape, TheTextIsServedUnchangedWithThePrometheusType) {
   const auto answer = Get("/metrics");
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 200);
@@ -48,7 +48,7 @@ TEST_F(Scrape, TheTextComesAsItIsWithThePrometheusType) {
   EXPECT_FALSE(answer->has_header("Content-Encoding"));
 }
 
-TEST_F(Scrape, HealthIsAWordAndItsStatusSaysWhetherItHasFailed) {
+TEST_F(Scrape, HealthIsServedWithStatus503AfterAFailure) {
   auto answer = Get("/health");
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 200);
@@ -64,19 +64,19 @@ TEST_F(Scrape, HealthIsAWordAndItsStatusSaysWhetherItHasFailed) {
   EXPECT_EQ(nlohmann::json::parse(answer->body)["problems"][0], "slot 3 has stopped");
 }
 
-TEST_F(Scrape, NothingElseIsServed) {
+TEST_F(Scrape, OtherPathsAndMethodsAreNotServed) {
   EXPECT_EQ(Get("/tasks")->status, 404);
   EXPECT_EQ(client_->Post("/metrics", "x", "text/plain")->status, 405);
 }
 
-TEST_F(Scrape, WhatCannotBeToldIsAnErrorAndTheServerLivesOn) {
+TEST_F(Scrape, ARenderErrorIsAnsweredAndTheServerContinues) {
   throws_ = true;
   EXPECT_EQ(Get("/metrics")->status, 500);
   throws_ = false;
   EXPECT_EQ(Get("/metrics")->status, 200);
 }
 
-TEST_F(Scrape, APlaceThatIsTakenIsSaid) {
+TEST_F(Scrape, AnAddressInUseIsReported) {
   const auto second = ScrapeServer::Start(
       {.listen = server_->address(), .render = [] { return ""; }, .health = [] { return Health{}; }});
   ASSERT_FALSE(second.ok());

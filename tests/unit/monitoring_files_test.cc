@@ -1,4 +1,4 @@
-// Alerts, their proofs and the runbook belong together: deploy/monitoring.
+// The alerts, their tests and the runbook in deploy/monitoring are consistent.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::vector<std::string> LinesOf(const std::string& name) {
   return lines;
 }
 
-// What the first group of the expression is, of each line that it matches.
+// The first group of the expression, for each line that the expression matches.
 std::vector<std::string> Matches(const std::vector<std::string>& lines, const std::string& expression) {
   const std::regex pattern(expression);
   std::vector<std::string> found;
@@ -32,12 +32,12 @@ std::vector<std::string> Matches(const std::vector<std::string>& lines, const st
 
 std::vector<std::string> Alerts() { return Matches(LinesOf("alerts.yml"), "- alert: (\\w+)"); }
 
-TEST(Monitoring, EachAlertSaysHowBadItIsAndWhereTheRunbookHasIt) {
+TEST(Monitoring, EachAlertHasASeverityASummaryAndARunbookLink) {
   const auto lines = LinesOf("alerts.yml");
   const auto alerts = Alerts();
   ASSERT_GE(alerts.size(), 20u);
   EXPECT_EQ(std::set<std::string>(alerts.begin(), alerts.end()).size(), alerts.size())
-      << "one is there twice";
+      << "an alert occurs twice";
   std::vector<std::string> anchors;
   for (std::string name : alerts) {
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -48,7 +48,7 @@ TEST(Monitoring, EachAlertSaysHowBadItIsAndWhereTheRunbookHasIt) {
   EXPECT_EQ(Matches(lines, "(summary): ").size(), alerts.size());
 }
 
-TEST(Monitoring, TheRunbookTellsOfEachAlertWhatItMeansHowToLookAndWhatToDo) {
+TEST(Monitoring, TheRunbookHasACompleteEntryForEachAlert) {
   const auto lines = LinesOf("RUNBOOK.md");
   std::map<std::string, std::string> entries;
   std::string* entry = nullptr;
@@ -63,11 +63,13 @@ TEST(Monitoring, TheRunbookTellsOfEachAlertWhatItMeansHowToLookAndWhatToDo) {
       EXPECT_NE(entries[alert].find(part), std::string::npos) << alert << " lacks" << part;
   }
   for (const auto& [name, text] : entries)
-    EXPECT_NE(std::find(alerts.begin(), alerts.end(), name), alerts.end()) << name << " is no alert any more";
+    EXPECT_NE(std::find(alerts.begin(), alerts.end(), name), alerts.end())
+        << name << " is no longer an alert";
 }
 
-TEST(Monitoring, OfEachAlertItIsShownThatItFiresAndThatItDoesNot) {
-  std::map<std::string, std::pair<int, int>> shown;  // fires, does not
+TEST(Monitoring, TestsShowThatEachAlertFiresAndCanBeSilent) {
+  std::map<std::string, std::pair<int, int>>
+      shown;  // tests in which the alert fires and in which it does not
   std::string alert;
   std::smatch match;
   std::vector<std::string> lines = LinesOf("alerts_test.yml");
@@ -81,8 +83,8 @@ TEST(Monitoring, OfEachAlertItIsShownThatItFiresAndThatItDoesNot) {
     }
   }
   for (const std::string& one : Alerts()) {
-    EXPECT_GE(shown[one].first, 1) << one << ": nothing shows that it fires";
-    EXPECT_GE(shown[one].second, 1) << one << ": nothing shows that it can be silent";
+    EXPECT_GE(shown[one].first, 1) << one << ": no test shows that the alert fires";
+    EXPECT_GE(shown[one].second, 1) << one << ": no test shows that the alert can be silent";
   }
 }
 

@@ -45,7 +45,7 @@ void ExpectEqual(const AppendBlock& a, const AppendBlock& b) {
   }
 }
 
-TEST(AppendCodec, WhatIsWrittenIsReadBack) {
+TEST(AppendCodec, ABlockRoundTrips) {
   for (const AppendBlock& block : {ThreeLines(), AppendBlock{.source = "one"}}) {
     std::string bytes;
     EncodeAppendBlock(block, &bytes);
@@ -55,8 +55,8 @@ TEST(AppendCodec, WhatIsWrittenIsReadBack) {
   }
 }
 
-// The layout of append_codec.h, byte by byte: an old client meets a new server.
-TEST(AppendCodec, TheBytesAreThoseOfVersionOne) {
+// The layout of append_codec.h, byte by byte, because an old client may connect to a new server.
+TEST(AppendCodec, ABlockHasTheBytesOfVersionOne) {
   AppendBlock block;
   block.source = "s";
   block.first_line = 300;
@@ -82,16 +82,16 @@ TEST(AppendCodec, TheBytesAreThoseOfVersionOne) {
   EXPECT_EQ(bytes, expected);
 }
 
-TEST(AppendCodec, BytesThatAreCutOffAnywhereAreRefused) {
+TEST(AppendCodec, TruncatedBytesAreRefused) {
   std::string bytes;
   EncodeAppendBlock(ThreeLines(), &bytes);
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     const auto read = DecodeAppendBlock(std::string_view(bytes).substr(0, size));
-    ASSERT_FALSE(read.ok()) << size << " of " << bytes.size() << " bytes were taken for a block";
+    ASSERT_FALSE(read.ok()) << size << " of " << bytes.size() << " bytes were accepted as a block";
     EXPECT_EQ(read.status().code(), StatusCode::kInvalidArgument);
   }
   bytes += 'x';
-  EXPECT_FALSE(DecodeAppendBlock(bytes).ok()) << "bytes behind the end";
+  EXPECT_FALSE(DecodeAppendBlock(bytes).ok()) << "extra bytes after the end";
 }
 
 TEST(AppendCodec, AnotherVersionOrAnUnknownFlagIsRefused) {
@@ -105,7 +105,7 @@ TEST(AppendCodec, AnotherVersionOrAnUnknownFlagIsRefused) {
   EXPECT_FALSE(DecodeAppendBlock(flagged).ok());
 }
 
-TEST(AppendCodec, AFalseNumberOfLinesTakesNoMemory) {
+TEST(AppendCodec, AWrongNumberOfLinesAllocatesNoMemory) {
   AppendBlock empty;
   empty.source = "s";
   std::string bytes;
@@ -115,7 +115,7 @@ TEST(AppendCodec, AFalseNumberOfLinesTakesNoMemory) {
   EXPECT_FALSE(DecodeAppendBlock(bytes).ok());
 }
 
-TEST(AppendCodec, AHashIsReadBackFromItsText) {
+TEST(AppendCodec, AHashRoundTripsAsText) {
   const stream::Hash128 hash{.low = 0x00000000000000ff, .high = 0x0123456789abcdef};
   EXPECT_EQ(HashText(hash), "0123456789abcdef00000000000000ff");
   EXPECT_EQ(ParseHashText(HashText(hash)), hash);
@@ -123,7 +123,7 @@ TEST(AppendCodec, AHashIsReadBackFromItsText) {
   EXPECT_EQ(ParseHashText("0123456789abcdef00000000000000fg"), std::nullopt);
 }
 
-TEST(AppendCodec, AnOutcomeIsReadBackFromItsJson) {
+TEST(AppendCodec, AnOutcomeRoundTripsAsJson) {
   const AppendOutcome outcome{
       .producer = {.lines = 42, .hash = {.low = 1, .high = 2}}, .appended = 40, .refused = 2};
   const auto read = ParseOutcomeJson(OutcomeJson(outcome));

@@ -1,5 +1,5 @@
-// A client whose connection breaks: what was lost is sent again, what was taken in is not, against a server
-// that says what it is told to say, and hangs up where it is told to.
+// A client whose connection breaks sends a lost block again, but not a block that was ingested. A scripted server
+// answers or closes the connection as each test requires.
 #include "services/access/client.h"
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ struct Reply {
 };
 constexpr std::nullopt_t kHangUp = std::nullopt;
 
-// One connection for each request; answers by its list, then it has gone away.
+// Accepts one connection for each request, answers from its script, and then stops.
 class ScriptedServer {
  public:
   ScriptedServer(const std::string& path, std::vector<std::optional<Reply>> script)
@@ -61,7 +61,7 @@ class ScriptedServer {
     thread_.join();
     ::close(listening_);
   }
-  // "POST /append", in the order in which they came.
+  // Requests such as "POST /append", in order of arrival.
   std::vector<std::string> requests() {
     std::lock_guard lock(mutex_);
     return requests_;
@@ -72,12 +72,12 @@ class ScriptedServer {
     for (std::size_t next = 0; next < script_.size();) {
       const int connection = ::accept(listening_, nullptr, nullptr);
       if (connection < 0) return;
-      // A connection without a request only asks whether somebody listens.
+      // A connection without a request only checks whether a server listens.
       if (ReadRequest(connection)) Answer(connection, script_[next++]);
       ::close(connection);
     }
     ::unlink(path_.c_str());
-    // Who connected before the path was gone would wait for an answer for ever.
+    // A client that connected before the path was removed would wait for an answer for ever.
     for (int late = 0; (late = ::accept(listening_, nullptr, nullptr)) >= 0;) ::close(late);
   }
 
@@ -119,7 +119,7 @@ class ScriptedServer {
 
 class ClientTest : public ::testing::Test {
  protected:
-  // Lines 5 and 6: an event, and one that is none.
+  // Lines 5 and 6: an event, and a bad line.
   static AppendBlock Block() {
     AppendBlock block;
     block.source = "events";
@@ -132,7 +132,7 @@ class ClientTest : public ::testing::Test {
   static Reply Producer(std::uint64_t lines, stream::Hash128 hash) {
     return {.body = ProducerJson({.lines = lines, .hash = hash})};
   }
-  static Reply Taken() {
+  static Reply Ingested() {
     return {.body = OutcomeJson(
                 {.producer = {.lines = 7, .hash = {.low = 7, .high = 8}}, .appended = 1, .refused = 1})};
   }
@@ -146,8 +146,8 @@ class ClientTest : public ::testing::Test {
   const std::string path_ = dir_ / "socket";
 };
 
-TEST_F(ClientTest, ABlockThatWasLostIsSentAgain) {
-  ScriptedServer server(path_, {kHangUp, Producer(5, {}), Taken()});
+TEST_F(ClientTest, ALostBlockIsSentAgain) {
+  ScriptedServer server(path_, {kHangUp, Producer(5, {}), Ingested()});
   const auto outcome = Connect()->Append(Block());
   ASSERT_TRUE(outcome.ok()) << outcome.status().message();
   EXPECT_EQ(outcome->producer.lines, 7u);
@@ -164,14 +164,14 @@ TEST_F(ClientTest, ABlockWhoseAnswerWasLostIsNotSentAgain) {
   EXPECT_THAT(server.requests(), ElementsAre("POST /append", "GET /producer"));
 }
 
-TEST_F(ClientTest, AServerThatHasGoneAwayIsToldAsSomethingThatPasses) {
+TEST_F(ClientTest, AServerThatStoppedIsATemporaryError) {
   ScriptedServer server(path_, {kHangUp});
   const auto outcome = Connect()->Append(Block());
   EXPECT_EQ(outcome.status().code(), StatusCode::kRetry);
   EXPECT_THAT(outcome.status().message(), HasSubstr("no event is ingested twice"));
 }
 
-TEST_F(ClientTest, AQuestionIsAskedOnceMoreAndAChangeIsNot) {
+TEST_F(ClientTest, AQuestionIsRepeatedAndAChangeIsNot) {
   ScriptedServer server(path_, {kHangUp, Reply{.body = {{"lag", 0}}}, kHangUp, Reply{}});
   const auto client = Connect();
   const auto tasks = client->Ask({.path = "/tasks"});
@@ -182,17 +182,17 @@ TEST_F(ClientTest, AQuestionIsAskedOnceMoreAndAChangeIsNot) {
   EXPECT_THAT(server.requests(), ElementsAre("GET /tasks", "GET /tasks", "POST /refused/resubmit"));
 }
 
-TEST_F(ClientTest, AnErrorKeepsItsKindAndItsWords) {
-  for (const Status& said : {Status::Retry("r"), Status::Fenced("f"), Status::Corrupted("c"),
+TEST_F(ClientTest, AnErrorKeepsItsCodeAndItsMessage) {
+  for (const Status& sent : {Status::Retry("r"), Status::Fenced("f"), Status::Corrupted("c"),
                              Status::Fatal("x"), Status::InvalidArgument("i"), Status::NotFound("n")}) {
-    ScriptedServer server(path_, {Reply{.status = HttpStatusOf(said), .body = ErrorJson(said)}});
+    ScriptedServer server(path_, {Reply{.status = HttpStatusOf(sent), .body = ErrorJson(sent)}});
     const auto answer = Connect()->Ask({.path = "/tasks"});
-    EXPECT_EQ(answer.status().code(), said.code());
-    EXPECT_EQ(answer.status().message(), said.message());
+    EXPECT_EQ(answer.status().code(), sent.code());
+    EXPECT_EQ(answer.status().message(), sent.message());
   }
 }
 
-TEST_F(ClientTest, NobodyListensIsNotFound) {
+TEST_F(ClientTest, ConnectingWithoutAServerIsNotFound) {
   EXPECT_EQ(ConnectClient(path_).status().code(), StatusCode::kNotFound);
 }
 

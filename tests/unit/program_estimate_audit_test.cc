@@ -1,4 +1,4 @@
-// What the audit finds wrong with estimates in the ledger.
+// Errors that the audit finds in the estimates of the ledger.
 #include "services/audit/estimate_audit.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 constexpr double kStart = 1.7e9;
 constexpr std::int64_t kMicro = 1'000'000;
 
-// After a day of a machine of 1 GFLOPS, which is 200 Cobblestones.
+// A report after one day of a machine of 1 GFLOPS, whose limit is 200 Cobblestones.
 wire::Grant Reported(std::uint32_t project, std::int64_t credit) {
   wire::Grant grant;
   grant.head = {.project = ProjectId(project),
@@ -50,7 +50,7 @@ class EstimateAuditTest : public ::testing::Test {
   EstimateAudit audit_{[this](std::string text) { problems_.push_back(std::move(text)); }};
 };
 
-TEST_F(EstimateAuditTest, ARecordInItself) {
+TEST_F(EstimateAuditTest, AnInconsistentRecordIsFound) {
   audit_.Take(Reported(1, 200 * kMicro), "record 1", false);
   EXPECT_THAT(problems_, IsEmpty());
   wire::Grant more = Reported(1, 200 * kMicro);
@@ -72,32 +72,33 @@ TEST_F(EstimateAuditTest, ARecordInItself) {
   EXPECT_THAT(problems_[3], HasSubstr("estimates award no credit"));
 }
 
-TEST_F(EstimateAuditTest, ARecordThatHasNoRow) {
+TEST_F(EstimateAuditTest, ARecordWithoutARowIsFound) {
   audit_.Take(Reported(1, 200 * kMicro), "record 1", false);
   audit_.Check();
   EXPECT_THAT(problems_,
               Contains(HasSubstr("host 2 of user 1 of project 1: are in the ledger but have no row")));
 }
 
-TEST_F(EstimateAuditTest, AProjectsSum) {
+TEST_F(EstimateAuditTest, AWrongSumOfAProjectIsFound) {
   audit_.Take(Reported(1, 200 * kMicro), "record 1", false);
   audit_.Check();
   EXPECT_THAT(problems_, Contains(HasSubstr("estimates of project 1: differ by -200000000 micro-credits")));
 }
 
-TEST_F(EstimateAuditTest, AllProjectsOfAMachineTogether) {
+TEST_F(EstimateAuditTest, TooMuchCreditOfAllProjectsOfAMachineIsFound) {
   audit_.Take(Reported(1, 200 * kMicro), "record 1", false);
   audit_.Take(Reported(2, 1 * kMicro), "record 2", false);
   audit_.Check();
   EXPECT_THAT(problems_, Contains(HasSubstr("machine 3: all projects together were allowed 201000000")));
 }
 
-TEST_F(EstimateAuditTest, WhatTheStateHasNotReadTellsOfTheMachinesTimeAlone) {
+TEST_F(EstimateAuditTest, UnreadRecordsAffectOnlyTheMachinesTime) {
   audit_.Take(Reported(1, 200 * kMicro), "record 1", false);
   audit_.Take(Reported(2, 200 * kMicro), "record 2", true);
   EXPECT_EQ(audit_.records(), 1u);
   audit_.Check();
-  EXPECT_EQ(problems_.size(), 3u) << "no row of its host, of its user and of its project, and no more";
+  EXPECT_EQ(problems_.size(), 3u)
+      << "the rows of the host, the user and the project are missing, and nothing else";
 }
 
 }  // namespace

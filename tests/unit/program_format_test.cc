@@ -47,10 +47,10 @@ TEST(Format, NumbersAreGroupedAndRoundedToTenDigits) {
   EXPECT_EQ(NumberText(std::numeric_limits<std::int64_t>::min()), "-9,223,372,036,854,775,808");
 }
 
-TEST(Format, TimesAreSaidInUtc) {
+TEST(Format, TimesAreInUtc) {
   EXPECT_EQ(UtcText(0), "1970-01-01 00:00:00 UTC");
   EXPECT_EQ(UtcText(1750005239.67), "2025-06-15 16:33:59 UTC");
-  EXPECT_EQ(UtcText(1e300), "1e+300") << "no calendar knows it";
+  EXPECT_EQ(UtcText(1e300), "1e+300") << "beyond the calendar";
 }
 
 // 26,000 s at 3e9 FLOP/s: 7.8e13 operations of an estimated 3e13. Two replicas claim 180.5 and 200.25.
@@ -76,7 +76,7 @@ json Explained() {
                         "pfc": 8.6e13, "claimed": 200.25}]}]})");
 }
 
-TEST(Format, AGrantIsToldStepByStep) {
+TEST(Format, AGrantIsExplainedStepByStep) {
   const std::string text = ExplainText(Explained());
   for (const char* part : {"Result 4711 of project 1",
                            "190.375000 Cobblestones",
@@ -104,12 +104,12 @@ TEST(Format, AGrantIsToldStepByStep) {
   EXPECT_THAT(text, Not(HasSubstr("benchmark"))) << "zero: not part of this policy";
 }
 
-TEST(Format, FieldsThatAreAbsentAreLeftOut) {
+TEST(Format, AbsentFieldsAreLeftOut) {
   json answer = Explained();
   answer["grants"][0].erase("claim");
   answer["grants"][0].erase("postings");
   EXPECT_THAT(ExplainText(answer), HasSubstr("190.375000 Cobblestones"));
-  // Whatever is missing, something is said and nothing is thrown.
+  // An answer with any missing field becomes text without an exception.
   for (const json& odd : {json::object(), json(nullptr), json::array(), json({{"grants", {{{"x", 1}}}}})}) {
     EXPECT_NO_THROW({
       (void)ExplainText(odd);
@@ -124,7 +124,7 @@ TEST(Format, FieldsThatAreAbsentAreLeftOut) {
   }
 }
 
-TEST(Format, ATrickleThatCountsByTheDaySaysDays) {
+TEST(Format, ATrickleCountedByTheDayShowsDays) {
   json partial = {{"measure", "none"},
                   {"asked", 5},
                   {"mark_before", 0},
@@ -140,7 +140,7 @@ TEST(Format, ATrickleThatCountsByTheDaySaysDays) {
   EXPECT_THAT(ExplainText(answer), ContainsRegex("mark before +cpu time +mark after"));
 }
 
-TEST(Format, WhatElseATrickleSaysIsALineOfItsOwn) {
+TEST(Format, OtherElementsOfATrickleHaveTheirOwnLine) {
   const json partial = {{"measure", "steps"}, {"asked", 5}, {"time", 1.7e9}};
   json answer = {{"result", 7}, {"project", 1}, {"partials", {partial, partial}}, {"grants", json::array()}};
   EXPECT_THAT(ExplainText(answer), Not(HasSubstr("other elements")));
@@ -153,7 +153,7 @@ TEST(Format, WhatElseATrickleSaysIsALineOfItsOwn) {
   EXPECT_THAT(ExplainText(answer), HasSubstr(", ncf: , and 2 more elements, 2,004 bytes, not stored"));
 }
 
-TEST(Format, AResultThatWaitsIsSaidToWait) {
+TEST(Format, AWaitingResultIsShownAsWaiting) {
   const json answer = {{"result", 7},
                        {"project", 1},
                        {"grants", json::array()},
@@ -161,7 +161,7 @@ TEST(Format, AResultThatWaitsIsSaidToWait) {
   EXPECT_THAT(ExplainText(answer), HasSubstr("waits for its completion (host 3)"));
 }
 
-TEST(Format, AnAverageOfLongAgoIsNothing) {
+TEST(Format, ADecayedAverageIsShownAsZero) {
   const auto account = [](double rac) {
     return AccountText({{"kind", "user"}, {"id", 5}, {"project", 1}, {"rac_now", rac}});
   };
@@ -169,19 +169,19 @@ TEST(Format, AnAverageOfLongAgoIsNothing) {
   EXPECT_THAT(account(0.25), HasSubstr("recent average now  0.25 Cobblestones/day"));
 }
 
-TEST(Format, ARecentAverageIsShownWithTheTimeThatItIsDecayedTo) {
+TEST(Format, ARecentAverageIsShownWithTheTimeOfItsDecay) {
   EXPECT_THAT(
       AccountText(
           {{"kind", "user"}, {"id", 5}, {"project", 1}, {"rac_now", 0.25}, {"rac_now_time", 1700000000}}),
       HasSubstr("recent average now  0.25 Cobblestones/day at 2023-11-14 22:13:20"));
 }
 
-TEST(Format, AFieldThatIsNewIsShownUnderItsOwnName) {
+TEST(Format, ANewFieldIsShownUnderItsOwnName) {
   EXPECT_THAT(AccountText({{"kind", "user"}, {"id", 5}, {"project", 1}, {"golden_stars", 12345}}),
               HasSubstr("golden stars  12,345"));
 }
 
-TEST(Format, AnAuditWithoutProblemsSaysSoAndOneWithProblemsTellsThem) {
+TEST(Format, AnAuditListsItsProblemsOrReportsNone) {
   EXPECT_THAT(
       AuditText(
           {{"grants", 5}, {"since", {{"at", 1700000000}, {"grants", 36628}}}, {"problems", json::array()}}),
@@ -194,7 +194,7 @@ TEST(Format, AnAuditWithoutProblemsSaysSoAndOneWithProblemsTellsThem) {
                                Not(HasSubstr("No problem"))));
 }
 
-TEST(Format, RefusalsAreATableWithWhereTheyCameFrom) {
+TEST(Format, RefusalsAreATableWithTheirOrigin) {
   const json answer = {
       {"all", 2},
       {"refused",
@@ -210,20 +210,21 @@ TEST(Format, RefusalsAreATableWithWhereTheyCameFrom) {
   EXPECT_THAT(text, HasSubstr("1  UNKNOWN_APP  validations/4/17  app 9"));
 }
 
-TEST(Progress, SaysHowFarHowFastAndHowLong) {
-  // Half of it in 65 s: another 65 s.
+TEST(Progress, ShowsShareSpeedAndRemainingTime) {
+  // Half of the events took 65 s, so 65 s remain.
   EXPECT_EQ(ProgressText({.done = 500, .all = 1000, .counted = 1300000}, 65, "events", 10),
             "1,300,000 events  [#####.....]   50 %  20,000/s  1:05 left");
   EXPECT_EQ(ProgressText({.done = 1000, .all = 1000, .counted = 20}, 2, "events", 0),
             "20 events  100 %  10/s");
   EXPECT_EQ(ProgressText({.done = 0, .all = 0, .counted = 30}, 10, "events", 10), "30 events  3/s")
-      << "a pipe";
+      << "a pipe has no known length";
   EXPECT_EQ(ProgressText({.done = 1, .all = 7201, .counted = 1}, 1, "records", 0),
             "1 records    0 %  1/s  2:00:00 left");
 }
 
-// A name is a stranger's text: on a terminal it may set the title, write to the clipboard, forge a line, turn the line round.
-TEST(Format, WhatAMemberIsCalledDoesNotReachTheTerminalAsControl) {
+// A name is untrusted text. Control characters in a name could set the title of a terminal, write to the
+// clipboard, forge a line, or reverse its direction.
+TEST(Format, ControlCharactersInNamesDoNotReachTheTerminal) {
   const std::string hostile =
       "\x1b]52;c;cHdu\x07\x1b[2J\r\n2026 FORGED\b\x7f\xc2\x9b"
       "5m\xe2\x80\xaegnp.exe\xe2\x81\xa9 caf\xc3\xa9 \xff";
@@ -241,7 +242,7 @@ TEST(Format, WhatAMemberIsCalledDoesNotReachTheTerminalAsControl) {
   EXPECT_EQ(text.find("\xe2\x80\xae"), std::string::npos);
 }
 
-TEST(Format, WhatRoundsToNothingHasNoSign) {
+TEST(Format, AValueThatRoundsToZeroHasNoSign) {
   EXPECT_EQ(FixedText(-0.0), "0.000000");
   EXPECT_EQ(FixedText(-1e-9), "0.000000");
   EXPECT_EQ(FixedText(-1e-6), "-0.000001");

@@ -1,5 +1,5 @@
-// Taking a source in exactly once, against a pipeline that only counts: what is sent, in which blocks, and
-// what of a source that is sent again is left out.
+// Exactly-once ingest of a source by a client that only records: the lines that are sent, their blocks, and the
+// lines that are skipped when a source is sent again.
 #include "services/access/ingest.h"
 
 #include <gmock/gmock.h>
@@ -34,10 +34,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Keeps what it gets, as Engine::Append promises.
+// Records the lines that it receives, by the contract of Engine::Append.
 class CountingClient final : public Client {
  public:
-  struct Got {
+  struct ReceivedLine {
     std::uint64_t line = 0;  // from 0
     std::string envelope;
     std::string problem;
@@ -59,7 +59,7 @@ class CountingClient final : public Client {
     for (const SourceLine& line : block.lines) {
       const std::uint64_t number = producer.lines++;
       if (line.envelope.empty() && line.original.empty()) continue;
-      got.push_back({number, line.envelope, line.problem});
+      received.push_back({number, line.envelope, line.problem});
       ++(line.envelope.empty() ? outcome.refused : outcome.appended);
       names += names.empty() ? "" : " ";
       names += line.envelope.empty() ? "bad"
@@ -80,7 +80,7 @@ class CountingClient final : public Client {
   [[nodiscard]] bool remote() const override { return false; }
 
   std::map<std::string, ProducerState> producers;
-  std::vector<Got> got;
+  std::vector<ReceivedLine> received;
   std::vector<std::string> blocks;  // "| app app_version" is a block with a barrier
   std::uint64_t appends_left = 1000000;
   bool lockstep = false;  // `order: lockstep`
@@ -123,7 +123,7 @@ class IngestTest : public ::testing::Test {
   IngestSummary summary_;
 };
 
-TEST_F(IngestTest, TheSameFileTwiceIsTakenInOnce) {
+TEST_F(IngestTest, TheSameFileTwiceIsIngestedOnce) {
   const std::string text = UserLine(1) + UserLine(2) + UserLine(3);
   ASSERT_TRUE(Take(text).ok());
   EXPECT_EQ(summary_.lines, 3u);
@@ -132,50 +132,50 @@ TEST_F(IngestTest, TheSameFileTwiceIsTakenInOnce) {
   EXPECT_EQ(summary_.known, 3u);
   EXPECT_EQ(summary_.lines, 0u);
   EXPECT_FALSE(summary_.shorter);
-  EXPECT_EQ(client_.got.size(), 3u);
+  EXPECT_EQ(client_.received.size(), 3u);
 }
 
-TEST_F(IngestTest, OfAGrownFileOnlyTheEndIsNew) {
+TEST_F(IngestTest, OnlyTheNewLinesOfAGrownFileAreIngested) {
   ASSERT_TRUE(Take(UserLine(1) + UserLine(2)).ok());
   ASSERT_TRUE(Take(UserLine(1) + UserLine(2) + UserLine(3) + UserLine(4)).ok());
   EXPECT_EQ(summary_.known, 2u);
   EXPECT_EQ(summary_.events, 2u);
-  ASSERT_EQ(client_.got.size(), 4u);
-  EXPECT_EQ(client_.got[3].line, 3u);
+  ASSERT_EQ(client_.received.size(), 4u);
+  EXPECT_EQ(client_.received[3].line, 3u);
 }
 
-TEST_F(IngestTest, AFileThatDoesNotBeginAsBeforeIsAnotherSource) {
+TEST_F(IngestTest, AFileWithAChangedBeginningIsAnotherSource) {
   ASSERT_TRUE(Take(UserLine(1) + UserLine(2)).ok());
   const Status changed = Take(UserLine(1) + UserLine(7) + UserLine(3));
   EXPECT_EQ(changed.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(changed.message(), HasSubstr("its first 2 lines differ from"));
   EXPECT_THAT(changed.message(), HasSubstr("--source NAME"));
-  EXPECT_EQ(client_.got.size(), 2u) << "nothing was taken in";
+  EXPECT_EQ(client_.received.size(), 2u) << "nothing was ingested";
 }
 
-TEST_F(IngestTest, AShorterFileBringsNothingNew) {
+TEST_F(IngestTest, AShorterFileAddsNothing) {
   ASSERT_TRUE(Take(UserLine(1) + UserLine(2) + UserLine(3)).ok());
   ASSERT_TRUE(Take(UserLine(1)).ok());
   EXPECT_TRUE(summary_.shorter);
   EXPECT_EQ(summary_.lines, 0u);
 }
 
-TEST_F(IngestTest, WhatWasBrokenOffGoesOnWhereItWas) {
+TEST_F(IngestTest, AnInterruptedIngestContinuesWhereItStopped) {
   std::string text;
   for (int i = 1; i <= 50000; ++i) text += UserLine(i);  // three blocks of at most 20,000 lines
   client_.appends_left = 1;
   EXPECT_EQ(Take(text).code(), StatusCode::kRetry);
-  const std::uint64_t first = client_.got.size();
+  const std::uint64_t first = client_.received.size();
   EXPECT_GT(first, 0u);
   EXPECT_LE(first, 20000u);
   client_.appends_left = 1000000;
   ASSERT_TRUE(Take(text).ok());
   EXPECT_EQ(summary_.known, first);
-  ASSERT_EQ(client_.got.size(), 50000u);
-  for (std::size_t i = 0; i < client_.got.size(); ++i) ASSERT_EQ(client_.got[i].line, i);
+  ASSERT_EQ(client_.received.size(), 50000u);
+  for (std::size_t i = 0; i < client_.received.size(); ++i) ASSERT_EQ(client_.received[i].line, i);
 }
 
-TEST_F(IngestTest, BadLinesAreToldByTheNumberThatAnEditorShows) {
+TEST_F(IngestTest, BadLinesAreReportedByTheirNumberInAnEditor) {
   ASSERT_TRUE(Take(UserLine(1) + "\n" + "{\"id\": seven}\n" + "\n\n" + UserLine(2) + "not even that\n").ok());
   EXPECT_EQ(summary_.events, 2u);
   EXPECT_EQ(summary_.bad, 2u);
@@ -183,12 +183,12 @@ TEST_F(IngestTest, BadLinesAreToldByTheNumberThatAnEditorShows) {
   EXPECT_EQ(summary_.bad_lines[0].line, 3u);
   EXPECT_EQ(summary_.bad_lines[1].line, 7u);
   EXPECT_THAT(summary_.bad_lines[0].problem, ::testing::Not(IsEmpty()));
-  ASSERT_EQ(client_.got.size(), 4u);
-  EXPECT_EQ(client_.got[1].line, 2u) << "the pipeline counts the same lines, from 0";
-  EXPECT_EQ(client_.got[3].line, 6u);
+  ASSERT_EQ(client_.received.size(), 4u);
+  EXPECT_EQ(client_.received[1].line, 2u) << "the pipeline counts the same lines, from 0";
+  EXPECT_EQ(client_.received[3].line, 6u);
 }
 
-TEST_F(IngestTest, OfManyBadLinesTheFirstTwentyAreTold) {
+TEST_F(IngestTest, TheFirstTwentyBadLinesAreReported) {
   std::string text;
   for (int i = 0; i < 30; ++i) text += "bad\n";
   ASSERT_TRUE(Take(text).ok());
@@ -197,26 +197,26 @@ TEST_F(IngestTest, OfManyBadLinesTheFirstTwentyAreTold) {
   EXPECT_EQ(summary_.bad_lines.back().line, 20u);
 }
 
-TEST_F(IngestTest, BroadcastsGoInBlocksOfTheirOwn) {
+TEST_F(IngestTest, BroadcastsHaveTheirOwnBlocks) {
   ASSERT_TRUE(Take(AppLine(1) + AppLine(2) + UserLine(1) + UserLine(2) + AppLine(3) + UserLine(3)).ok());
   EXPECT_THAT(client_.blocks, ElementsAre("| app app", "user user", "| app", "user"));
 }
 
-// 599 s and 601 s lie on two sides of the tick at 600 s; from 1201 s to three days on is one step, to
-// 259,800 s.
-TEST_F(IngestTest, InLockstepTicksAreMadeAndStandAlone) {
+// 599 s and 601 s are on different sides of the tick at 600 s. The gap from 1201 s to 259,900 s is one step, to
+// the tick at 259,800 s.
+TEST_F(IngestTest, InLockstepTicksAreMadeInTheirOwnBlocks) {
   ASSERT_TRUE(Take(CompletionLine(1, 599) + CompletionLine(2, 601) + CompletionLine(3, 1201) +
                        UserLine(1, 1202) + CompletionLine(4, 259900),
                    true)
                   .ok());
   EXPECT_THAT(client_.blocks, ElementsAre("completion", "| tick", "completion", "| tick", "completion",
                                           "| user", "| tick", "completion"));
-  const auto tick = wire::PeekEventTime(client_.got[6].envelope);
+  const auto tick = wire::PeekEventTime(client_.received[6].envelope);
   EXPECT_EQ(tick, 259800);
   EXPECT_EQ(summary_.completions, 4u);
 }
 
-TEST_F(IngestTest, ASourceTakenInInLockstepIsKnownInLockstep) {
+TEST_F(IngestTest, ASourceIngestedInLockstepIsKnownInLockstep) {
   const std::string text = CompletionLine(1, 599) + CompletionLine(2, 601);
   ASSERT_TRUE(Take(text, true).ok());
   ASSERT_TRUE(Take(text, true).ok());
@@ -226,8 +226,8 @@ TEST_F(IngestTest, ASourceTakenInInLockstepIsKnownInLockstep) {
             StatusCode::kInvalidArgument);
 }
 
-// Nobody asked for it on the command line; bad lines part nothing, and marks are somebody else's.
-TEST_F(IngestTest, WhereThePipelineIsInLockstepEachKindGoesInBlocksOfItsOwnAndAnEmptyOneShowsTheEnd) {
+// The pipeline sets lockstep, not the command line. Bad lines do not end a block, and a mark belongs to no period.
+TEST_F(IngestTest, InLockstepEachKindHasItsOwnBlocksAndTheLastBlockIsEmpty) {
   client_.lockstep = true;
   const std::string text = AppLine(1) + AppLine(2) + UserLine(1, 598) + UserLine(2, 598) + HostLine(1) +
                            HostLine(2) + CompletionLine(1, 1001) + "bad\n" + CompletionLine(2, 1002) +
@@ -241,13 +241,12 @@ TEST_F(IngestTest, WhereThePipelineIsInLockstepEachKindGoesInBlocksOfItsOwnAndAn
   const std::uint64_t lines = client_.producers.at("events.jsonl").lines;
   ASSERT_TRUE(Take(text).ok());
   EXPECT_EQ(summary_.lines, 0u);
-  EXPECT_EQ(client_.producers.at("events.jsonl").lines, lines)
-      << "the block at the end is none of the source";
+  EXPECT_EQ(client_.producers.at("events.jsonl").lines, lines) << "the last block has no line of the source";
   ASSERT_TRUE(Take(text + CompletionLine(4, 1203)).ok());
   EXPECT_EQ(summary_.lines, 1u);
 }
 
-TEST_F(IngestTest, ADamagedEndKeepsWhatCameBefore) {
+TEST_F(IngestTest, EventsBeforeADamagedEndAreIngested) {
   // A record of ten bytes, cut off after three.
   const std::string first = wire::EncodeEvent(
       {.head = {.id = 1, .project = ProjectId(1), .time = 5}, .body = wire::UserMember{.user = UserId(1)}});
@@ -257,13 +256,13 @@ TEST_F(IngestTest, ADamagedEndKeepsWhatCameBefore) {
   const Status status = Take(text);
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.message();
   EXPECT_EQ(summary_.events, 1u);
-  EXPECT_EQ(client_.got.size(), 1u);
+  EXPECT_EQ(client_.received.size(), 1u);
 }
 
 TEST_F(IngestTest, TheLineOfARefusedEventIsFound) {
   ASSERT_TRUE(Take(UserLine(1) + "\n" + UserLine(2) + UserLine(1)).ok());
-  const std::string one = client_.got[0].envelope;
-  const std::string two = client_.got[1].envelope;
+  const std::string one = client_.received[0].envelope;
+  const std::string two = client_.received[1].envelope;
   const auto file = EventFile::Open(dir_ / "events.jsonl");
   ASSERT_TRUE(file.ok());
   const auto lines = FindLines(**file, {two, one, one, "another"});
@@ -271,7 +270,7 @@ TEST_F(IngestTest, TheLineOfARefusedEventIsFound) {
   EXPECT_THAT(*lines, ElementsAre(3u, 1u, 4u, 0u));
 }
 
-TEST_F(IngestTest, AFileThatIsNotThereIsNotFound) {
+TEST_F(IngestTest, AMissingFileIsNotFound) {
   const Status status = Ingest(client_, {.file = dir_ / "nothing.jsonl", .source = "x"}, {}, &summary_);
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
 }

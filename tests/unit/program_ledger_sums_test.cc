@@ -1,5 +1,5 @@
-// The ledger's sums: the same however the ledger is cut, into reads and into places; kept exactly; and nothing is made up where
-// the ledger ends or does not decode.
+// The sums of the ledger do not depend on how reads and places divide the ledger, and they are stored exactly. A
+// missing record and a record that cannot be decoded are errors.
 #include "services/ledger/ledger_sums.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,8 @@ using stream::IndexedLog;
 using stream::TopicPartition;
 using ::testing::HasSubstr;
 
-// By partition; each inner list lies together: as many offsets as records, or one place of all.
+// Records by partition. The records of an inner list are stored together, with one offset for each record or one
+// place for all.
 using Pieces = std::map<TopicPartition, std::vector<std::vector<std::string>>>;
 
 class FakeLog final : public IndexedLog {
@@ -94,7 +95,7 @@ Sums SumsOf(LedgerSums& sums) {
   return all;
 }
 
-TEST(LedgerSums, AreTheSameHoweverTheLedgerIsCutAndReadAndKept) {
+TEST(LedgerSums, AreTheSameForAnyDivisionOfTheLedger) {
   std::mt19937_64 random(1);
   Pieces pieces;
   Sums truth;
@@ -139,7 +140,7 @@ TEST(LedgerSums, AreTheSameHoweverTheLedgerIsCutAndReadAndKept) {
   EXPECT_GT(records, 100u);
 }
 
-TEST(LedgerSums, OpeningsOfTeamsBehindThePlacesAreToldApart) {
+TEST(LedgerSums, TeamOpeningsAfterThePlacesAreKeptSeparately) {
   const Pieces pieces = {{{wire::kGrants, 0},
                           {{Grant(0, 0, 5, wire::GrantKind::kOpening, 1), Grant(1, 2, 7)},
                            {Grant(0, 0, 9, wire::GrantKind::kOpening, 3), Grant(1, 2, 11)}}}};
@@ -155,7 +156,7 @@ TEST(LedgerSums, OpeningsOfTeamsBehindThePlacesAreToldApart) {
   EXPECT_EQ(SumsOf(sums)[std::pair(LedgerAccount::kTeamOpening, std::uint64_t{3})], 9);
 }
 
-TEST(LedgerSums, WhatDoesNotDecodeAndWhatIsMissingIsNamed) {
+TEST(LedgerSums, UndecodableAndMissingRecordsAreReported) {
   const Pieces pieces = {{{wire::kGrants, 0}, {{Grant(1, 2, 7), "\xff"}}}};
   LedgerSums sums;
   const Status bad = sums.ReadUpTo(LogOf(pieces, false), {.grants = {2}, .postings = {0}}, {});

@@ -45,7 +45,7 @@ class Refusals : public ::testing::Test {
   RefusalWatch watch_;
 };
 
-TEST_F(Refusals, AboveTheShareAProjectIsNamedWithItsReasons) {
+TEST_F(Refusals, AProjectAboveTheShareIsNamedWithItsReasons) {
   Take(1, 1000);
   Refuse(1, RefusalReason::kUnknownHost, 200);
   Take(2, 500);
@@ -57,32 +57,32 @@ TEST_F(Refusals, AboveTheShareAProjectIsNamedWithItsReasons) {
   const std::string alarm = RefusalAlarm(above.begin()->first, above.begin()->second);
   EXPECT_THAT(alarm, HasSubstr("project 2, 101 of 500 records were refused: UNKNOWN_HOST 90, TOO_LATE 11"));
   EXPECT_THAT(alarm, HasSubstr("cobblestone refused list"));
-  EXPECT_TRUE(Above(20).empty()) << "each is counted once";
+  EXPECT_TRUE(Above(20).empty()) << "each refusal is counted once";
 }
 
-TEST_F(Refusals, JustTheShareIsNotAboveIt) {
+TEST_F(Refusals, ExactlyTheShareIsNotAboveIt) {
   Take(1, 500);
   Refuse(1, RefusalReason::kTooLate, 100);
   EXPECT_TRUE(Above(20).empty());
 }
 
-TEST_F(Refusals, FewRecordsSayNothing) {
+TEST_F(Refusals, FewRecordsRaiseNoAlarm) {
   Take(1, 99);
   Refuse(1, RefusalReason::kTooLate, 99);
   EXPECT_TRUE(Above(20).empty());
 }
 
-TEST_F(Refusals, AHundredPercentIsNeverPassed) {
+TEST_F(Refusals, AHundredPercentIsNeverExceeded) {
   Refuse(1, RefusalReason::kTooLate, 1000);
   EXPECT_TRUE(Above(100).empty());
 }
 
-TEST_F(Refusals, WhatIsRefusedLongAfterItCameCountsToo) {
+TEST_F(Refusals, ALateRefusalCountsToo) {
   Refuse(1, RefusalReason::kTooLate, 100);
   EXPECT_EQ(Above(20).size(), 1u);
 }
 
-TEST_F(Refusals, BytesThatNameNoProjectAreOnesOfTheirOwn) {
+TEST_F(Refusals, UndecodableRecordsCountWithoutAProject) {
   for (int i = 0; i < 100; ++i) watch_.Taken("no event");
   Refuse(0, RefusalReason::kUndecodable, 100);
   const RefusalsByProject above = Above(20);

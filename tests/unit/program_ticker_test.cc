@@ -1,4 +1,5 @@
-// Time of each project: an event moves that of its own project alone, and only when it is well-formed.
+// Each project has its own time. A well-formed event advances the time of its own project only; other events
+// advance no time.
 #include "services/pipeline/ticker.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +24,7 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 
 constexpr double kPeriod = 600;                   // credit::kDefaultScalePeriod
-constexpr double kOld = 1700000400;               // a multiple of it, in 2023
+constexpr double kOld = 1700000400;               // a multiple of kPeriod, in 2023
 constexpr double kNow = kOld + 100000 * kPeriod;  // two years later
 constexpr double kLimit = 3600;
 
@@ -40,10 +41,10 @@ std::optional<double> See(Ticker& ticker, std::uint32_t project, double time) {
   return ticker.OnEvent(ProjectId(project), HostOf(project, time), kNow);
 }
 
-TEST(Ticker, EachProjectHasATimeOfItsOwn) {
+TEST(Ticker, EachProjectHasItsOwnTime) {
   Ticker ticker = MakeTicker();
-  EXPECT_EQ(See(ticker, 1, kOld), std::nullopt) << "the first only sets the mark";
-  EXPECT_EQ(See(ticker, 2, kNow), std::nullopt) << "of each project";
+  EXPECT_EQ(See(ticker, 1, kOld), std::nullopt) << "the first event only sets the time";
+  EXPECT_EQ(See(ticker, 2, kNow), std::nullopt) << "the first event of each project";
   EXPECT_EQ(See(ticker, 1, kOld + kPeriod), kOld + kPeriod);
   EXPECT_EQ(See(ticker, 2, kNow + kPeriod + 1), kNow + kPeriod);
   EXPECT_EQ(See(ticker, 1, kOld + kPeriod + 1), std::nullopt) << "a repeat";
@@ -51,14 +52,15 @@ TEST(Ticker, EachProjectHasATimeOfItsOwn) {
               ElementsAre(Pair(ProjectId(1), kOld + kPeriod), Pair(ProjectId(2), kNow + kPeriod)));
 }
 
-TEST(Ticker, WhatIsNoWellFormedEventMovesNoTime) {
+TEST(Ticker, MalformedEventsAdvanceNoTime) {
   Ticker ticker = MakeTicker();
   See(ticker, 1, kOld);
   ticker.Keep();
   const double later = kOld + 10 * kPeriod;
   EXPECT_EQ(ticker.OnEvent(ProjectId(1), HostOf(1, later, 0), kNow), std::nullopt)
       << "an event without an id";
-  EXPECT_EQ(ticker.OnEvent(ProjectId(0), HostOf(0, later), kNow), std::nullopt) << "of no project";
+  EXPECT_EQ(ticker.OnEvent(ProjectId(0), HostOf(0, later), kNow), std::nullopt)
+      << "an event without a project";
   EXPECT_EQ(ticker.OnEvent(ProjectId(1), "these are no bytes of ours", kNow), std::nullopt);
   EXPECT_EQ(See(ticker, 1, kNow + kLimit + 1), std::nullopt) << "from the future";
   ticker.OnTick(EncodeTick(ProjectId(1), kNow + kLimit + kPeriod), kNow);
@@ -66,10 +68,10 @@ TEST(Ticker, WhatIsNoWellFormedEventMovesNoTime) {
                                    .body = wire::Tick{.time = later}}),
                 kNow);
   EXPECT_THAT(ticker.Keep(), IsEmpty());
-  EXPECT_EQ(See(ticker, 1, later), later) << "time goes on as if none of them had come";
+  EXPECT_EQ(See(ticker, 1, later), later) << "the time advances as if none of these events existed";
 }
 
-TEST(Ticker, ATickOfASourceMovesItsProjectAndOneOfNoProjectAll) {
+TEST(Ticker, ATickAdvancesItsProjectOrAllWithoutAProject) {
   Ticker ticker = MakeTicker();
   See(ticker, 1, kOld);
   See(ticker, 2, kOld);
@@ -82,7 +84,7 @@ TEST(Ticker, ATickOfASourceMovesItsProjectAndOneOfNoProjectAll) {
   EXPECT_EQ(See(ticker, 3, kOld + 10 * kPeriod), kOld + 10 * kPeriod);
 }
 
-TEST(Ticker, ABlockThatWasNotAppendedHasMovedNothing) {
+TEST(Ticker, ADroppedBlockAdvancesNoTime) {
   Ticker ticker = MakeTicker();
   See(ticker, 1, kOld);
   ticker.Keep();
@@ -92,15 +94,15 @@ TEST(Ticker, ABlockThatWasNotAppendedHasMovedNothing) {
   EXPECT_EQ(See(ticker, 1, kOld + kPeriod), kOld + kPeriod);
 }
 
-TEST(Ticker, GoesOnWhereAnEarlierOneWasKept) {
+TEST(Ticker, ContinuesFromStoredTimes) {
   Ticker ticker = MakeTicker([](ProjectId project) { return project == ProjectId(2) ? kOld : 0; });
   EXPECT_EQ(See(ticker, 2, kOld + 1), std::nullopt);
   EXPECT_EQ(See(ticker, 2, kOld + kPeriod), kOld + kPeriod);
-  EXPECT_EQ(See(ticker, 1, kOld + kPeriod), std::nullopt) << "of this project none was kept";
+  EXPECT_EQ(See(ticker, 1, kOld + kPeriod), std::nullopt) << "no time of this project is stored";
 }
 
 // For files without ticks: `replay`, and `ingest --lockstep`.
-TEST(TickMaker, MakesTicksOfEachProjectByItsOwnWellFormedEvents) {
+TEST(TickMaker, MakesTicksOfAProjectFromItsWellFormedEvents) {
   TickMaker maker(kPeriod);
   const auto ticks_before = [&maker](const std::string& envelope) {
     std::vector<std::pair<std::uint32_t, double>> ticks;

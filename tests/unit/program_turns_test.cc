@@ -1,4 +1,4 @@
-// Sources take turns: one that sends without end, or must wait, holds up no other.
+// Sources take turns: a source that sends without end, or must wait, does not block other sources.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -22,7 +22,7 @@ using embedded::ProducerState;
 
 namespace {
 
-TEST(FairMutex, GoesToWaitingThreadsInTheOrderInWhichTheyCame) {
+TEST(FairMutex, WaitingThreadsGetTheLockInOrderOfArrival) {
   constexpr std::size_t kThreads = 8;
   FairMutex mutex;
   std::vector<std::size_t> order;  // guarded by mutex
@@ -36,7 +36,7 @@ TEST(FairMutex, GoesToWaitingThreadsInTheOrderInWhichTheyCame) {
     while (mutex.waiting() != i + 1) std::this_thread::yield();
   }
   mutex.unlock();
-  // Who takes it at once again comes behind all that waited.
+  // A thread that locks again at once comes after all waiting threads.
   mutex.lock();
   EXPECT_EQ(order.size(), kThreads);
   mutex.unlock();
@@ -44,7 +44,7 @@ TEST(FairMutex, GoesToWaitingThreadsInTheOrderInWhichTheyCame) {
   for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(order[i], i);
 }
 
-TEST(FairMutex, KeepsOthersOut) {
+TEST(FairMutex, IsExclusive) {
   FairMutex mutex;
   int inside = 0;  // guarded by mutex
   int most = 0;
@@ -61,7 +61,7 @@ TEST(FairMutex, KeepsOthersOut) {
   EXPECT_EQ(most, 1);
 }
 
-// Takes batches of every source, but one of "slow" only when it is told.
+// Accepts batches of every source, but a batch of "slow" only after `go_on` is set.
 class SlowSink final : public EventSink {
  public:
   [[nodiscard]] bool lockstep() const override { return false; }
@@ -72,7 +72,7 @@ class SlowSink final : public EventSink {
                 const std::function<void(const AppendOutcome&)>& done) override {
     for (AppendBlock block; next(&block);) {
       if (block.source == "slow") {
-        begun.set_value();
+        started.set_value();
         go_on.get_future().wait();
       }
       done({.producer = {.lines = block.first_line + block.lines.size(), .hash = block.hash},
@@ -81,7 +81,7 @@ class SlowSink final : public EventSink {
     return Status::Ok();
   }
 
-  std::promise<void> begun;
+  std::promise<void> started;
   std::promise<void> go_on;
 };
 
@@ -93,23 +93,24 @@ gateway::EventBatch OneLine(const std::string& source) {
   return batch;
 }
 
-// However many sources there are, and whatever they are called.
-TEST(BatchIngest, OneSourceThatMustWaitHoldsUpNoOther) {
+// This holds for any number and any names of sources.
+TEST(BatchIngest, AWaitingSourceDoesNotBlockOthers) {
   auto made = std::make_unique<SlowSink>();
   SlowSink& sink = *made;
   BatchIngest ingest(std::move(made));
   std::thread slow([&] { EXPECT_TRUE(ingest.Take(OneLine("slow")).ok()); });
-  sink.begun.get_future().wait();
-  std::atomic<int> taken{0};
+  sink.started.get_future().wait();
+  std::atomic<int> accepted{0};
   auto others = std::async(std::launch::async, [&] {
     for (int i = 0; i < 200; ++i)
-      if (ingest.Take(OneLine("source " + std::to_string(i))).ok()) ++taken;
+      if (ingest.Take(OneLine("source " + std::to_string(i))).ok()) ++accepted;
   });
-  EXPECT_EQ(others.wait_for(std::chrono::minutes(1)), std::future_status::ready) << taken << " were taken";
+  EXPECT_EQ(others.wait_for(std::chrono::minutes(1)), std::future_status::ready)
+      << accepted << " were accepted";
   sink.go_on.set_value();
   slow.join();
   others.get();
-  EXPECT_EQ(taken, 200);
+  EXPECT_EQ(accepted, 200);
 }
 
 }  // namespace

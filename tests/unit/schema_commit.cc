@@ -1,5 +1,5 @@
-// schema_commit BUILT COMMITTED: makes the schema just built (a binary descriptor set) the committed one
-// (text), if it keeps every promise of the one committed before. The target commit_schema calls it.
+// schema_commit BUILT COMMITTED: commits the schema just built (a binary descriptor set) as text, if the schema
+// keeps every promise of the schema committed before. The target commit_schema runs this program.
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
     for (const std::string& promise : broken) std::cerr << promise << "\n";
     if (!broken.empty()) {
       std::cerr
-          << "Not committed: records that exist would be read wrongly. Undo this, and add a field instead.\n";
+          << "Not committed: existing records would be read incorrectly. Undo the change and add a field instead.\n";
       return 1;
     }
   }

@@ -1,5 +1,5 @@
-// The schema keeps its promises: what was written under the committed one is still read. Each rule has a
-// canary that breaks it.
+// The schema keeps its promises: records written under the committed schema can still be read. Each rule has a
+// canary that breaks the rule.
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
 
@@ -40,16 +40,16 @@ std::string Joined(const std::vector<std::string>& lines) {
   return out;
 }
 
-TEST(SchemaEvolution, WhatWasWrittenIsStillRead) {
+TEST(SchemaEvolution, ExistingRecordsCanStillBeRead) {
   const FileDescriptorSet committed = Committed();
   ASSERT_EQ(committed.file_size(), 2);
   EXPECT_EQ(Joined(BrokenPromises(committed, Current())), "");
 }
 
 TEST(SchemaEvolution, AnAdditionIsCommittedBeforeAnythingDependsOnIt) {
-  // A field that is not committed could be renumbered tomorrow, and nothing would notice.
+  // A field that is not committed could be renumbered tomorrow, and no test would fail.
   EXPECT_EQ(Joined(BrokenPromises(Current(), Committed())), "")
-      << "The schema has more than schemas/committed.textproto. If the addition is meant, build the target "
+      << "The schema has additions that schemas/committed.textproto lacks. If they are intended, build the target "
          "commit_schema (cmake --build --preset release --target commit_schema) and commit the file with it.";
 }
 
@@ -168,7 +168,7 @@ TEST(SchemaEvolution, EachWayToBreakAPromiseIsFound) {
       {R"(type_name: ".p.Kind")", R"(type_name: ".p.Sort")", "was TYPE_ENUM .p.Kind, is TYPE_ENUM .p.Sort"},
       {"number: 2 label: LABEL_OPTIONAL", "number: 2 label: LABEL_REPEATED",
        "p.Job.size = 2: was LABEL_OPTIONAL, is LABEL_REPEATED"},
-      {"oneof_index: 1 proto3_optional: true", "", "p.Job.cap = 6: is optional no more"},
+      {"oneof_index: 1 proto3_optional: true", "", "p.Job.cap = 6: is no longer optional"},
       // out of a oneof; another name in JSON
       {R"(type: TYPE_UINT64 oneof_index: 0 json_name: "byUser")", R"(type: TYPE_UINT64 json_name: "byUser")",
        "moved from oneof 'target' to ''"},
@@ -178,7 +178,7 @@ TEST(SchemaEvolution, EachWayToBreakAPromiseIsFound) {
        R"(reserved_range { start: 8 end: 10 })"
        R"(field { name: "late" number: 9 type: TYPE_BOOL label: LABEL_OPTIONAL })",
        "p.Job.late = 9: the number is reserved"},
-      {R"(reserved_range { start: 8 end: 10 })", "", "numbers from 8 are reserved no more"},
+      {R"(reserved_range { start: 8 end: 10 })", "", "numbers from 8 are no longer reserved"},
       // a message, a nested message's field, an enum, its values
       {R"(name: "Job")", R"(name: "Task")", "p.Job: is gone"},
       {R"(name: "Part")", R"(name: "Piece")", "p.Job.Part: is gone"},
@@ -186,7 +186,7 @@ TEST(SchemaEvolution, EachWayToBreakAPromiseIsFound) {
        R"(name: "n" number: 1 label: LABEL_OPTIONAL type: TYPE_STRING)", "p.Job.Part.n = 1: was TYPE_UINT32"},
       {R"(name: "Kind")", R"(name: "Sort")", "p.Kind: is gone"},
       {R"(value { name: "KIND_SHORT" number: 1 })", "", "p.Kind.KIND_SHORT = 1: is gone"},
-      {R"(reserved_range { start: 3 end: 3 })", "", "p.Kind: numbers from 3 are reserved no more"},
+      {R"(reserved_range { start: 3 end: 3 })", "", "p.Kind: numbers from 3 are no longer reserved"},
       {R"(name: "KIND_SHORT" number: 1)", R"(name: "KIND_SHORT" number: 2)",
        "KIND_SHORT = 1: has another number now"},
       {R"(name: "KIND_SHORT" number: 1)", R"(name: "KIND_LONG" number: 1)", "its number now means KIND_LONG"},
@@ -217,7 +217,7 @@ TEST(SchemaEvolution, AdditionsKeepEveryPromise) {
   }
 }
 
-TEST(SchemaEvolution, TheCommittedTextIsReadBackAsItWas) {
+TEST(SchemaEvolution, TheCommittedTextRoundTrips) {
   FileDescriptorSet read;
   std::string problem;
   ASSERT_TRUE(ParseCommittedText(CommittedText(Current()), &read, &problem)) << problem;

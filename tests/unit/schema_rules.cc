@@ -35,7 +35,7 @@ std::string TypeOf(const FieldDescriptorProto& field) {
          (field.type_name().empty() ? "" : " " + field.type_name());
 }
 
-// The oneof that a field is written in; `optional` makes one of its own, which does not count.
+// The oneof of a field. The synthetic oneof of an `optional` field does not count.
 std::string OneofOf(const DescriptorProto& message, const FieldDescriptorProto& field) {
   if (!field.has_oneof_index() || field.proto3_optional()) return "";
   return message.oneof_decl(field.oneof_index()).name();
@@ -51,7 +51,7 @@ void CompareField(const std::string& where, const DescriptorProto& was_in, const
                    FieldDescriptorProto::Label_Name(is.label()));
   }
   if (was.proto3_optional() != is.proto3_optional()) {
-    out->push_back(field + (is.proto3_optional() ? ": became optional" : ": is optional no more"));
+    out->push_back(field + (is.proto3_optional() ? ": became optional" : ": is no longer optional"));
   }
   if (OneofOf(was_in, was) != OneofOf(is_in, is)) {
     out->push_back(field + ": moved from oneof '" + OneofOf(was_in, was) + "' to '" + OneofOf(is_in, is) +
@@ -70,7 +70,7 @@ void CompareReserved(const std::string& where, const Type& was, const Type& is, 
       return r.start() <= range.start() && r.end() >= range.end();
     });
     if (!kept)
-      out->push_back(where + ": numbers from " + std::to_string(range.start()) + " are reserved no more");
+      out->push_back(where + ": numbers from " + std::to_string(range.start()) + " are no longer reserved");
   }
 }
 
@@ -132,7 +132,7 @@ void CompareMessage(const std::string& where, const DescriptorProto& was, const 
   }
 }
 
-// Messages and enums by full name: a reader does not know from which file they came.
+// Messages and enums by full name, because a reader does not know their file.
 struct Types {
   std::map<std::string, const DescriptorProto*> messages;
   std::map<std::string, const EnumDescriptorProto*> enums;

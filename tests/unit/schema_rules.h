@@ -1,5 +1,5 @@
-// The rules by which schemas/*.proto may change (schemas/README.md, 'How a message may change'), as a
-// comparison of two descriptor sets: that of the committed schema and that of the one just built.
+// The rules for changes to schemas/*.proto (schemas/README.md, 'How a message may change'), as a comparison of two
+// descriptor sets: of the committed schema and of the schema just built.
 #pragma once
 
 #include <google/protobuf/descriptor.pb.h>
@@ -9,17 +9,17 @@
 
 namespace cobblestone {
 
-// Every way in which `now` breaks what was promised by `committed`: one line each, naming message and field.
-// Empty: every record and every line of text written under the one reads the same under the other, but for
-// what the one lacks.
+// Every promise of `committed` that `now` breaks: one line each, with message and field. Empty: every record and
+// every line of text written under one schema is read equally under the other, except for fields that a schema
+// lacks.
 std::vector<std::string> BrokenPromises(const google::protobuf::FileDescriptorSet& committed,
                                         const google::protobuf::FileDescriptorSet& now);
 
-// The set as it is committed: this project's files alone, in order of name, without what does not matter to a
-// reader.
+// The committed form of a set: only this project's files, in order of name, without details that do not matter to
+// a reader.
 google::protobuf::FileDescriptorSet ForCommit(const google::protobuf::FileDescriptorSet& set);
 
-// Text of a set for the file schemas/committed.textproto, and back; `problem` says why there is none.
+// Converts a set to the text of schemas/committed.textproto, and back. After a failure `problem` is the reason.
 std::string CommittedText(const google::protobuf::FileDescriptorSet& set);
 bool ParseCommittedText(const std::string& text, google::protobuf::FileDescriptorSet* set,
                         std::string* problem);

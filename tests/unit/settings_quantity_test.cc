@@ -1,4 +1,4 @@
-// Quantities as people write them.
+// Quantities as users write them.
 #include <cstdint>
 #include <string>
 
@@ -13,7 +13,7 @@ struct Written {
   Quantity quantity;
   const char* text;
   std::int64_t value;  // microseconds, bytes
-  const char* shown;   // as we would write it
+  const char* shown;   // as the program writes it
 };
 
 TEST(Quantity, IsReadExactlyAndWrittenInItsLargestWholeUnit) {
@@ -45,7 +45,7 @@ TEST(Quantity, IsReadExactlyAndWrittenInItsLargestWholeUnit) {
   }
 }
 
-TEST(Quantity, WhatIsNotOneIsRefusedWithTheReason) {
+TEST(Quantity, AnInvalidQuantityIsRefusedWithTheReason) {
   struct Bad {
     Quantity quantity;
     const char* text;

@@ -1,4 +1,4 @@
-// Configuration files: what they give, and what a person is told about a wrong one.
+// Configuration files: the settings that they give, and the messages for invalid files.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -80,7 +80,7 @@ TEST(RunSettings, AnEmptyFileGivesTheDefaults) {
   }
 }
 
-TEST(RunSettings, EveryOptionArrivesWhereItBelongs) {
+TEST(RunSettings, EveryOptionSetsItsOwnField) {
   const auto settings = ParseRunSettings(R"(
 backend: embedded
 data_directory: /srv/credit
@@ -140,9 +140,8 @@ projects:
   EXPECT_EQ(settings->projects[1].name, "LHC");
 }
 
-// Each option set alone to a value of its own changes that option and no other: two that share a place would
-// show.
-TEST(RunSettings, NoTwoOptionsShareAPlace) {
+// Setting one option changes this option and no other. Two options that shared a field would fail here.
+TEST(RunSettings, NoTwoOptionsShareAField) {
   const std::vector<std::string> before = Texts(RunSettings());
   for (std::size_t i = 0; i < Options().size(); ++i) {
     const Option& option = Options()[i];
@@ -156,7 +155,7 @@ TEST(RunSettings, NoTwoOptionsShareAPlace) {
         for (const auto& choice : option.choices) {
           if (choice != ValueText(option, settings)) other = choice;
         }
-        if (other.empty()) continue;  // there is but one choice
+        if (other.empty()) continue;  // there is only one choice
         break;
       case Kind::kSet: other = "[" + std::string(option.choices.front()) + "]"; break;
       case Kind::kNetworks: other = "[10.0.0.0/8, ::1]"; break;
@@ -168,7 +167,7 @@ TEST(RunSettings, NoTwoOptionsShareAPlace) {
   }
 }
 
-TEST(RunSettings, AWrongLineIsNamedWithWhatWasFoundAndWhatIsAllowed) {
+TEST(RunSettings, AnErrorNamesTheLineTheValueAndTheAllowedValues) {
   struct Case {
     const char* text;
     const char* message;
@@ -243,32 +242,32 @@ TEST(RunSettings, AWrongLineIsNamedWithWhatWasFoundAndWhatIsAllowed) {
        "site.yaml:1:30: projects.name: \"a\" occurs twice; every project must have its own"},
       {"projects: [{id: 2, nam: a}]",
        "site.yaml:1:20: projects.nam: unknown option; did you mean projects.name?"},
-      // An app's policy is its catalogue event's, and nobody else's.
+      // Only the catalogue event of an app sets its policy.
       {"projects: [{id: 2, name: a, defaults: {policy: boinc}}]",
        "site.yaml:1:29: projects.defaults: unknown option; allowed here: id, name"},
   };
   for (const Case& c : table) EXPECT_EQ(ErrorsIn(c.text), c.message) << c.text;
 }
 
-TEST(RunSettings, WhatIsNoYamlIsSaidWithItsPlace) {
+TEST(RunSettings, InvalidYamlIsReportedWithItsPlace) {
   EXPECT_THAT(ErrorsIn("commit: {interval: 5 ms\nsync: true\n"), StartsWith("site.yaml:2:5: invalid YAML: "));
   EXPECT_THAT(ErrorsIn("sync: }\n"), HasSubstr("invalid YAML: "));
   EXPECT_THAT(ErrorsIn(std::string(5000, '[')), HasSubstr("invalid YAML: "));
   EXPECT_THAT(ErrorsIn(std::string(2u << 20, '#')), HasSubstr("the file is larger than 1 MiB"));
 }
 
-TEST(RunSettings, AllErrorsAreSaidAtOnceUpToTwenty) {
+TEST(RunSettings, UpToTwentyErrorsAreReportedAtOnce) {
   EXPECT_EQ(ErrorsIn("partitions: 0\nthreads: -1\n"),
             "site.yaml:1:13: partitions: found \"0\", which is too small; allowed: a number from 1 to 4096\n"
             "site.yaml:2:10: threads: found \"-1\", which is negative; allowed: a number from 0 to 1024");
   std::string many;
   for (int i = 0; i < 25; ++i) many += "zzzzzzzzzzzz" + std::to_string(i) + ": 1\n";
-  const std::string said = ErrorsIn(many);
-  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 20);
-  EXPECT_THAT(said, HasSubstr("\nsite.yaml: and 5 more"));
+  const std::string errors = ErrorsIn(many);
+  EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 20);
+  EXPECT_THAT(errors, HasSubstr("\nsite.yaml: and 5 more"));
 }
 
-TEST(RunSettings, OptionsThatDoNotGoTogetherAreRefused) {
+TEST(RunSettings, IncompatibleOptionsAreRefused) {
   EXPECT_EQ(ErrorsIn("state: {flush_interval: 2 min}"),
             "site.yaml:1:25: checkpoint.interval: 1 min is shorter than state.flush_interval, 2 "
             "min: a checkpoint is a copy of flushed state, so its interval must not be shorter");
@@ -293,7 +292,7 @@ TEST(RunSettings, OptionsThatDoNotGoTogetherAreRefused) {
   EXPECT_EQ(ErrorsIn("data_directory: " + deep + "\nlisten: {socket: /run/c.sock}\n"), "no error");
 }
 
-TEST(RunSettings, AGatewayThatCannotServeIsRefused) {
+TEST(RunSettings, InvalidGatewayOptionsAreRefused) {
   for (const char* place : {"127.0.0.1:8080", "localhost:0", "'[::1]:443'", "0.0.0.0:65535"})
     EXPECT_EQ(ErrorsIn("gateway: {listen: " + std::string(place) + "}"), "no error") << place;
   for (const char* place : {"127.0.0.1", "'127.0.0.1:'", "':8080'", "127.0.0.1:65536", "127.0.0.1:http",
@@ -317,7 +316,7 @@ TEST(RunSettings, AGatewayThatCannotServeIsRefused) {
               HasSubstr("a number of bits from 0 to 32"));
 }
 
-TEST(RunSettings, WhereMetricsAreServedIsAHostAndAPort) {
+TEST(RunSettings, TheMetricsAddressIsAHostAndAPort) {
   for (const char* good : {"127.0.0.1:9464", "localhost:0", "[::1]:65535", "0.0.0.0:80"})
     EXPECT_EQ(ErrorsIn("metrics: {listen: \"" + std::string(good) + "\"}\n"), "no error") << good;
   EXPECT_EQ(ErrorsIn("metrics:\n  listen: \"9464\"\n"),
@@ -331,7 +330,7 @@ TEST(RunSettings, WhereMetricsAreServedIsAHostAndAPort) {
     EXPECT_THAT(ErrorsIn("metrics: {listen: \"" + std::string(bad) + "\"}\n"), HasSubstr(why)) << bad;
 }
 
-TEST(RunSettings, AFileThatIsNotThereIsSaid) {
+TEST(RunSettings, AMissingOrInvalidFileIsReported) {
   const testing::TempDir dir;
   const auto missing = LoadRunSettings(dir / "nowhere.yaml");
   EXPECT_EQ(missing.status().code(), StatusCode::kNotFound);
@@ -343,7 +342,7 @@ TEST(RunSettings, AFileThatIsNotThereIsSaid) {
   EXPECT_FALSE(LoadRunSettings(dir.path()).ok()) << "a directory is no file";
 }
 
-TEST(RunSettings, EveryDefaultIsAllowedAndReadBackAsWritten) {
+TEST(RunSettings, EveryDefaultIsAllowedAndRoundTrips) {
   for (const Option& option : Options()) {
     RunSettings settings;
     const std::string text = ValueText(option, settings);
@@ -354,21 +353,21 @@ TEST(RunSettings, EveryDefaultIsAllowedAndReadBackAsWritten) {
   }
 }
 
-// config/ is what the registry says. COBBLESTONE_REWRITE=1 writes it anew.
-TEST(ConfigFiles, TheDefaultOneSaysEveryOptionWithItsRangeAndReason) {
+// The files in config/ match the registry of options. COBBLESTONE_REWRITE=1 rewrites config/default.yaml.
+TEST(ConfigFiles, TheDefaultFileHasEveryOptionWithItsRangeAndReason) {
   const std::string path = ConfigFile("default.yaml");
   if (std::getenv("COBBLESTONE_REWRITE") != nullptr)
     std::ofstream(path, std::ios::binary) << DefaultConfigFile();
   EXPECT_EQ(ContentOf(path), DefaultConfigFile())
-      << "config/default.yaml does not say what common/settings does: run "
-         "this test with COBBLESTONE_REWRITE=1 and look at the difference";
+      << "config/default.yaml differs from the options in common/settings: run "
+         "this test with COBBLESTONE_REWRITE=1 and check the difference";
   const auto settings = LoadRunSettings(path);
   ASSERT_TRUE(settings.ok()) << settings.status().message();
   RunSettings defaults = *ParseRunSettings("", "empty");
   EXPECT_EQ(Texts(*settings), Texts(defaults));
 }
 
-TEST(ConfigFiles, AllOfThemAreRead) {
+TEST(ConfigFiles, EveryConfigFileIsValid) {
   int read = 0;
   for (const auto& entry : std::filesystem::directory_iterator(ConfigFile(""))) {
     if (entry.path().extension() != ".yaml") continue;
@@ -379,7 +378,7 @@ TEST(ConfigFiles, AllOfThemAreRead) {
   EXPECT_GE(read, 2);
 }
 
-TEST(ConfigFiles, TheTableOfOptionsHasALineForEach) {
+TEST(ConfigFiles, TheTableHasALineForEveryOption) {
   const std::string table = DescribeOptions();
   for (const Option& option : Options()) {
     EXPECT_THAT(table, HasSubstr("\n| `" + std::string(option.key) + "` | " + Allowed(option) + " | "));

@@ -1,5 +1,5 @@
-// Rows that are due expire in order of their keys, table by table, as far as a commit's budget goes; a place that was
-// lost in a restart changes nothing.
+// Due rows expire in order of their keys, table by table, within the budget of a commit. The loss of the current
+// place in a restart changes nothing.
 #include "services/stage/expiry.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ struct World {
   std::vector<std::uint64_t> expired;
   double next = 0;
 
-  // Up to two rows. True: all of project 1 that is due before 100 has expired.
+  // Expires up to two rows. True: all rows of project 1 that are due before 100 have expired.
   bool Commit(std::uint64_t bytes_of_a_row = 1) {
     CommitBudget budget(2);
     expiry.Begin(1, 100);
@@ -58,7 +58,7 @@ void Fill(World& world) {
   world.second.Mutable({.project = 1, .id = 13}).due = std::numeric_limits<double>::infinity();
 }
 
-TEST(Expiry, RowsThatAreDueExpireInOrderAsFarAsTheBudgetGoes) {
+TEST(Expiry, DueRowsExpireInOrderWithinTheBudget) {
   for (const bool restarts : {false, true}) {
     World world;
     Fill(world);
@@ -76,7 +76,7 @@ TEST(Expiry, RowsThatAreDueExpireInOrderAsFarAsTheBudgetGoes) {
   }
 }
 
-TEST(Expiry, ACommitEndsWithTheRowThatUsesUpItsBytes) {
+TEST(Expiry, ACommitEndsWithTheRowThatExhaustsItsBytes) {
   World world;
   Fill(world);
   EXPECT_FALSE(world.Commit(CommitBudget::kBytes));

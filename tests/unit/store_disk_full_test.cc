@@ -1,5 +1,5 @@
-// A disk that is full: an Apply that could not be written has changed nothing and may be repeated; one that
-// failed while its table was being added leaves one version, whole, to whoever opens the store again.
+// A full disk: an Apply that could not be written has changed nothing and may be repeated. If an Apply fails while
+// its table is being added, the next open finds one complete version.
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -50,7 +50,7 @@ class LimitedFile : public rocksdb::FSWritableFileOwnerWrapper {
   std::atomic<std::int64_t>& left_;
 };
 
-// Lets so many bytes be written and no more.
+// Accepts a limited number of bytes.
 class SmallDisk : public rocksdb::FileSystemWrapper {
  public:
   SmallDisk() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
@@ -75,7 +75,7 @@ Status ApplyVersion(Store& store, const std::string& version) {
   return store.Apply(rows, version);
 }
 
-// The version that all rows and Meta are of; empty where they differ.
+// The version of all rows and of Meta; empty if they differ.
 std::string OneVersion(const Store& store) {
   const auto meta = store.Meta();
   if (!meta.ok()) return "";
@@ -87,7 +87,7 @@ std::string OneVersion(const Store& store) {
   return s.ok() && rows == kKeys ? *meta : "";
 }
 
-TEST(StoreDiskFull, WhereverSpaceRunsOutOneVersionStaysAndTheNextApplySucceeds) {
+TEST(StoreDiskFull, AFullDiskKeepsOneVersionAndTheNextApplySucceeds) {
   const auto memory = std::make_shared<StoreMemory>(1u << 20);
   int retries = 0;
   int fatal = 0;
@@ -131,8 +131,8 @@ TEST(StoreDiskFull, WhereverSpaceRunsOutOneVersionStaysAndTheNextApplySucceeds) 
   std::printf("%d could be repeated, %d were fatal, %d fitted\n", retries, fatal, fitted);
 }
 
-// The manifest is what a table is added by: without space for its record the store must be opened again.
-TEST(StoreDiskFull, NoSpaceForTheManifestAloneIsFatalAndLeavesOneVersion) {
+// A record in the manifest adds a table. Without space for this record the store must be opened again.
+TEST(StoreDiskFull, NoSpaceForTheManifestIsFatalAndLeavesOneVersion) {
   const auto memory = std::make_shared<StoreMemory>(1u << 20);
   int fatal = 0;
   for (std::int64_t short_by = 1; short_by <= 400; short_by += 21) {
@@ -145,7 +145,7 @@ TEST(StoreDiskFull, NoSpaceForTheManifestAloneIsFatalAndLeavesOneVersion) {
       ASSERT_TRUE(store.ok()) << store.status().message();
       disk->left = kPlenty;
       ASSERT_TRUE(ApplyVersion(**store, "1").ok());
-      const std::int64_t needed = kPlenty - disk->left;  // as much as the next one of the same size will need
+      const std::int64_t needed = kPlenty - disk->left;  // the next Apply of the same size needs as much
       disk->left = needed - short_by;
       const Status full = ApplyVersion(**store, "2");
       disk->left = kPlenty;

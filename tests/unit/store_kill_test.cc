@@ -1,9 +1,9 @@
-// A process that is killed in the middle of writing leaves one version of its state, whole, and no older one
-// than the last that Apply had returned from.
+// A process that is killed while it writes leaves one complete version of its state. The version is not older than
+// the last Apply that returned.
 //
-// The writer is this same program, started anew (RocksDB's threads do not live through a fork): `--write
-// PATH` applies versions without end, each of which writes or deletes every key, and reports each on its
-// standard output.
+// The writer is this program in a new process, because RocksDB's threads do not survive a fork. `--write PATH`
+// applies versions without end. Each version writes or deletes every key, and the writer reports each version on
+// its standard output.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -31,10 +31,10 @@ constexpr int kKeys = 1500;
 
 std::string KeyOf(int i) { return "host/" + std::to_string(100000 + i); }
 
-// Key i is there in all versions but every fifth, shifted by i.
-bool ThereIn(std::uint64_t version, int i) { return (version + static_cast<std::uint64_t>(i)) % 5 != 0; }
+// Key i exists in all versions except every fifth, shifted by i.
+bool ExistsIn(std::uint64_t version, int i) { return (version + static_cast<std::uint64_t>(i)) % 5 != 0; }
 
-// Of different length in each version, so that blocks do not line up between tables.
+// The length differs between versions, so that the blocks of different tables do not align.
 std::string ValueOf(std::uint64_t version, int i) {
   return std::to_string(version) +
          std::string(static_cast<std::size_t>((version * 7 + static_cast<std::uint64_t>(i)) % 120), '.');
@@ -49,7 +49,7 @@ std::unique_ptr<Store> Open(const std::string& path) {
   return *std::move(store);
 }
 
-// 0: a new store.
+// The version of the store; 0 for a new store.
 std::uint64_t VersionOf(const Store& store) {
   const auto meta = store.Meta();
   return meta.ok() ? std::strtoull(meta->c_str(), nullptr, 10) : 0;
@@ -66,7 +66,7 @@ std::uint64_t VersionOf(const Store& store) {
     std::vector<Row> rows;
     for (int i = 0; i < kKeys; ++i) {
       const auto n = static_cast<std::size_t>(i);
-      rows.push_back({.key = keys[n], .value = values[n], .deleted = !ThereIn(version, i)});
+      rows.push_back({.key = keys[n], .value = values[n], .deleted = !ExistsIn(version, i)});
     }
     if (!store->Apply(rows, std::to_string(version)).ok()) ::_exit(4);
     if (::write(STDOUT_FILENO, &version, sizeof version) != sizeof version) ::_exit(5);
@@ -77,14 +77,14 @@ struct Writer {
   pid_t pid = 0;
   int reports = -1;
 
-  // The next version that is durable; 0 when the writer is dead.
+  // The next durable version; 0 if the writer is dead.
   [[nodiscard]] std::uint64_t Next() const {
     std::uint64_t version = 0;
     return ::read(reports, &version, sizeof version) == sizeof version ? version : 0;
   }
 
-  // What it had reported when it died, and that a kill it was.
-  std::uint64_t Bury(std::uint64_t last) {
+  // Returns the last reported version, and checks that a kill ended the writer.
+  std::uint64_t Reap(std::uint64_t last) {
     while (const std::uint64_t more = Next()) last = more;
     ::close(reports);
     int status = 0;
@@ -109,7 +109,7 @@ Writer Start(const std::string& path, const char* failpoint) {
   return {pid, ends[0]};
 }
 
-// Every key and Meta are of one version, which is returned.
+// Checks that every key and Meta have the same version, and returns this version.
 std::uint64_t CheckOneVersion(const std::string& path) {
   const auto store = Open(path);
   if (store == nullptr) return 0;
@@ -121,19 +121,19 @@ std::uint64_t CheckOneVersion(const std::string& path) {
     return Status::Ok();
   });
   EXPECT_TRUE(s.ok()) << s.message();
-  int there = 0;
+  int existing = 0;
   for (int i = 0; i < kKeys && version != 0; ++i) {
     const Status got = store->Get(KeyOf(i), &value);
-    if (ThereIn(version, i)) {
-      ++there;
+    if (ExistsIn(version, i)) {
+      ++existing;
       EXPECT_TRUE(got.ok() && value == ValueOf(version, i))
           << KeyOf(i) << " is " << value << ", Meta says " << version;
     } else {
-      EXPECT_EQ(got.code(), StatusCode::kNotFound) << KeyOf(i) << " should be gone in " << version;
+      EXPECT_EQ(got.code(), StatusCode::kNotFound) << KeyOf(i) << " should not exist in version " << version;
     }
     if (::testing::Test::HasFailure()) return version;
   }
-  EXPECT_EQ(scanned, there);
+  EXPECT_EQ(scanned, existing);
   return version;
 }
 
@@ -151,37 +151,37 @@ TEST(StoreKill, AtAnyInstantTheStateIsOneVersionAndNotOlderThanReported) {
       reported = writer.Next();
       ASSERT_NE(reported, 0u) << "round " << round << ": the writer died by itself";
     }
-    // Somewhere within the next Apply, or the merge beside it.
+    // The kill happens during the next Apply or a concurrent merge.
     const auto kill_at = std::chrono::steady_clock::now() + std::chrono::microseconds(random() % 6000);
     while (std::chrono::steady_clock::now() < kill_at) {
     }
     ASSERT_EQ(::kill(writer.pid, SIGKILL), 0);
-    reported = writer.Bury(reported);
+    reported = writer.Reap(reported);
     const std::uint64_t found = CheckOneVersion(path);
     ASSERT_FALSE(HasFailure()) << "round " << round;
-    EXPECT_GE(found, reported) << "round " << round << ": lost what Apply had returned from";
+    EXPECT_GE(found, reported) << "round " << round << ": a version that Apply had returned from is lost";
     EXPECT_LE(found, reported + 1) << "round " << round;
     EXPECT_GT(found, last) << "round " << round;
     if (found > reported) ++ahead;
     last = found;
   }
-  // 40 rounds of about five versions each: merges were under way, too.
+  // 40 rounds of about five versions each also include merges.
   EXPECT_GT(last, 100u);
   std::printf("%d of 40 kills fell between an Apply and its report\n", ahead);
 }
 
 struct At {
   const char* failpoint;
-  std::uint64_t found;     // version there afterwards
-  std::uint64_t reported;  // last that was reported
+  std::uint64_t found;     // version found afterwards
+  std::uint64_t reported;  // last reported version
 };
 
-TEST(StoreKill, BeforeTheTableIsAddedTheOldVersionStandsAfterItTheNew) {
+TEST(StoreKill, TheNewVersionAppliesOnceItsTableIsAdded) {
   for (const At& at :
        {At{"S0:1", 0, 0}, At{"S1:1", 1, 0}, At{"S0:5", 4, 4}, At{"S1:5", 5, 4}, At{"S1:30", 30, 29}}) {
     const testing::TempDir dir;
     Writer writer = Start(dir / "state", at.failpoint);
-    EXPECT_EQ(writer.Bury(0), at.reported) << at.failpoint;
+    EXPECT_EQ(writer.Reap(0), at.reported) << at.failpoint;
     EXPECT_EQ(CheckOneVersion(dir / "state"), at.found) << at.failpoint;
   }
 }

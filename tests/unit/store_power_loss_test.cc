@@ -1,10 +1,9 @@
-// A power cut: only what was synced is still there. kill -9 cannot show that, because the system keeps the
-// page cache.
+// A power cut: only synced data survives. kill -9 cannot show this, because the operating system keeps the page
+// cache.
 //
-// LossyFiles stands between RocksDB and the disk and remembers, strictly, what a disk owes us: of a file the
-// bytes that it had at its last sync, of a directory the names that it had at its last sync. From that an
-// image can be made at every sync, and every image must open as one version, whole, and no older one than
-// Apply had returned from.
+// LossyFiles is a layer between RocksDB and the disk. It records only what a disk guarantees: the bytes of a file
+// at its last sync, and the names in a directory at its last sync. The test makes an image from these records at
+// every sync. Every image must open as one complete version that is not older than the last Apply that returned.
 #include <sys/stat.h>
 
 #include <cstdint>
@@ -50,24 +49,24 @@ ino_t NumberOf(const fs::path& file) {
   return ::stat(file.c_str(), &s) == 0 ? s.st_ino : 0;
 }
 
-// What of one directory would be there after a power cut.
+// The content of one directory that survives a power cut.
 class Disk {
  public:
   using Image = std::map<std::string, std::string>;  // file name -> bytes
 
-  // `forgets`: files whose names start so are never really synced; for the test of this test.
-  Disk(fs::path directory, std::string forgets)
-      : directory_(std::move(directory)), forgets_(std::move(forgets)) {}
+  // `never_synced`: the prefix of the names of files that are never synced; used to test this test.
+  Disk(fs::path directory, std::string never_synced)
+      : directory_(std::move(directory)), never_synced_(std::move(never_synced)) {}
 
   void FileMade(const fs::path& file) {
     const std::lock_guard lock(mutex_);
-    if (Ours(file)) synced_[NumberOf(file)].clear();  // the number may be one of a file that is gone
+    if (InDirectory(file)) synced_[NumberOf(file)].clear();  // the inode number may be that of a deleted file
   }
 
   void FileSynced(const fs::path& file) {
     const std::lock_guard lock(mutex_);
-    if (!Ours(file)) return;
-    if (forgets_.empty() || !file.filename().string().starts_with(forgets_)) {
+    if (!InDirectory(file)) return;
+    if (never_synced_.empty() || !file.filename().string().starts_with(never_synced_)) {
       synced_[NumberOf(file)] = ContentOf(file);
     }
     TakeImage();
@@ -99,7 +98,7 @@ class Disk {
   }
 
  private:
-  bool Ours(const fs::path& file) const { return file.parent_path().lexically_normal() == directory_; }
+  bool InDirectory(const fs::path& file) const { return file.parent_path().lexically_normal() == directory_; }
 
   void TakeImage() {
     Image image;
@@ -111,7 +110,7 @@ class Disk {
   }
 
   const fs::path directory_;
-  const std::string forgets_;
+  const std::string never_synced_;
   std::mutex mutex_;
   std::map<ino_t, std::string> synced_;
   std::map<std::string, ino_t> names_;
@@ -200,16 +199,16 @@ constexpr std::uint64_t kVersions = 45;  // three merges
 
 struct Outcome {
   int images = 0;
-  int damaged = 0;  // does not open, or is no single version
-  int lost = 0;     // older than what Apply had returned from
+  int damaged = 0;  // does not open, or has rows of several versions
+  int lost = 0;     // older than the last Apply that returned
   std::string first_complaint;
 };
 
-// Applies the versions on a disk, then opens what each power cut would have left.
-Outcome CutThePowerEverywhere(const std::string& forgets) {
+// Applies the versions on a disk, then opens the image of every possible power cut.
+Outcome CutThePowerEverywhere(const std::string& never_synced) {
   const testing::TempDir dir;
   const auto memory = std::make_shared<StoreMemory>(4u << 20);
-  Disk disk(fs::path(dir / "state").lexically_normal(), forgets);
+  Disk disk(fs::path(dir / "state").lexically_normal(), never_synced);
   {
     const std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(std::make_shared<LossyFiles>(disk));
     auto store = OpenRocksdbStoreOn({.path = dir / "state", .memory = memory}, env.get());
@@ -268,7 +267,7 @@ Outcome CutThePowerEverywhere(const std::string& forgets) {
   return outcome;
 }
 
-TEST(StorePowerLoss, AtEverySyncTheDiskHoldsOneWholeVersionAndNoneThatReturnedIsLost) {
+TEST(StorePowerLoss, EveryImageIsOneVersionAndNoReturnedApplyIsLost) {
   const Outcome outcome = CutThePowerEverywhere("");
   EXPECT_EQ(outcome.damaged, 0) << outcome.first_complaint;
   EXPECT_EQ(outcome.lost, 0) << outcome.first_complaint;
@@ -276,11 +275,11 @@ TEST(StorePowerLoss, AtEverySyncTheDiskHoldsOneWholeVersionAndNoneThatReturnedIs
   std::printf("%d power cuts\n", outcome.images);
 }
 
-// The test of the test: a disk that does not keep its word about one kind of file must be found out.
-TEST(StorePowerLoss, ADiskThatForgetsAKindOfFileIsFoundOut) {
+// The test of the test: a disk that loses synced data of one kind of file must be detected.
+TEST(StorePowerLoss, ADiskThatForgetsAKindOfFileIsDetected) {
   const Outcome manifest = CutThePowerEverywhere("MANIFEST");
   EXPECT_GT(manifest.damaged + manifest.lost, 0);
-  const Outcome tables = CutThePowerEverywhere("0");  // 000012.sst and its like
+  const Outcome tables = CutThePowerEverywhere("0");  // such as 000012.sst
   EXPECT_GT(tables.damaged + tables.lost, 0);
 }
 

@@ -1,4 +1,4 @@
-// What the store on RocksDB promises while nothing crashes, and what it says of a damaged one.
+// The guarantees of the RocksDB store without crashes, and its errors for damaged files.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -81,8 +81,7 @@ class RocksdbStoreTest : public ::testing::Test {
     return path;
   }
 
-  // A store keeps its path in messages; a hard link to its table is not touched by damage done by way of a
-  // copy.
+  // Flips one bit of the byte in the middle of a file.
   static void FlipByteInTheMiddle(const fs::path& file) {
     std::string bytes;
     {
@@ -132,7 +131,7 @@ TEST_F(RocksdbStoreTest, TheLastApplyOfAKeyWinsAndADeletedKeyIsGone) {
   EXPECT_EQ(*store->Meta(), "3");
 }
 
-TEST_F(RocksdbStoreTest, AnIdleSlotMovesItsMetaAlone) {
+TEST_F(RocksdbStoreTest, AnApplyWithoutRowsChangesOnlyMeta) {
   const auto store = Open(dir_ / "state");
   ASSERT_TRUE(store->Apply({{.key = "a", .value = "1"}}, "1").ok());
   ASSERT_TRUE(store->Apply({}, std::string("\0 any bytes \xff", 13)).ok());
@@ -160,7 +159,7 @@ TEST_F(RocksdbStoreTest, AScanGivesAllKeysOfThePrefixAndNoOther) {
               ElementsAre(Pair("a", "1"), Pair("ab", "2"), Pair(a_ff, "3"), Pair(a_ff_x, "4")));
   EXPECT_THAT(All(*store, a_ff), ElementsAre(Pair(a_ff, "3"), Pair(a_ff_x, "4")));
   EXPECT_THAT(All(*store, ff),
-              ElementsAre(Pair(ff, "6"), Pair(ff_ff, "7")));  // nothing lies behind its bound
+              ElementsAre(Pair(ff, "6"), Pair(ff_ff, "7")));  // this prefix has no upper bound
   EXPECT_THAT(All(*store, "aa"), IsEmpty());
   EXPECT_EQ(All(*store).size(), 7u);
   int seen = 0;
@@ -171,14 +170,14 @@ TEST_F(RocksdbStoreTest, AScanGivesAllKeysOfThePrefixAndNoOther) {
   EXPECT_EQ(seen, 2);
 }
 
-TEST_F(RocksdbStoreTest, ACheckpointStaysAsItIsWhateverBecomesOfTheStore) {
+TEST_F(RocksdbStoreTest, ACheckpointDoesNotChangeWithTheStore) {
   const std::string copy = dir_ / "copy";
   {
     const auto store = Open(dir_ / "state");
     ASSERT_TRUE(store->Apply({{.key = "a", .value = "1"}, {.key = "b", .value = "1"}}, "1").ok());
     ASSERT_TRUE(store->Checkpoint(copy).ok());
     EXPECT_EQ(store->Checkpoint(copy).code(), StatusCode::kInvalidArgument);
-    // Enough runs that the file which both share is merged away in the store.
+    // Enough runs that the store merges and deletes the file that it shares with the checkpoint.
     for (int i = 2; i < 2 + 2 * kCompactAtRuns; ++i) {
       const std::string value = std::to_string(i);
       ASSERT_TRUE(
@@ -192,7 +191,7 @@ TEST_F(RocksdbStoreTest, ACheckpointStaysAsItIsWhateverBecomesOfTheStore) {
   EXPECT_EQ(*store->Meta(), "1");
   EXPECT_THAT(All(*store), ElementsAre(Pair("a", "1"), Pair("b", "1")));
   EXPECT_TRUE(store->Verify().ok());
-  ASSERT_TRUE(store->Apply({{.key = "a", .value = "own"}}, "2").ok());  // and goes on by itself
+  ASSERT_TRUE(store->Apply({{.key = "a", .value = "own"}}, "2").ok());  // the copy is an independent store
   EXPECT_EQ(ValueOf(*store, "a"), "own");
 }
 
@@ -226,7 +225,7 @@ TEST_F(RocksdbStoreTest, ManyAppliesAreMergedAndKeepTheirLastValues) {
   EXPECT_TRUE(store->Verify().ok());
 }
 
-TEST_F(RocksdbStoreTest, AStoreThatIsOpenIsFencedAndMayStillBeRead) {
+TEST_F(RocksdbStoreTest, AnOpenStoreIsFencedButReadable) {
   const std::string path = MakeStore();
   const auto store = Open(path);
   const Status second = StatusOfOpening(path);
@@ -238,7 +237,7 @@ TEST_F(RocksdbStoreTest, AStoreThatIsOpenIsFencedAndMayStillBeRead) {
   EXPECT_EQ((*reader)->Apply({}, "x").code(), StatusCode::kInvalidArgument);
 }
 
-TEST_F(RocksdbStoreTest, WhereThereIsNoStoreItIsNotMadeUnlessAsked) {
+TEST_F(RocksdbStoreTest, AMissingStoreIsCreatedOnlyOnRequest) {
   const std::string path = dir_ / "state";
   EXPECT_EQ(OpenRocksdbStore({.path = path, .memory = memory_, .create = false}).status().code(),
             StatusCode::kNotFound);
@@ -272,15 +271,14 @@ TEST_F(RocksdbStoreTest, VerifyAndAReadFindAFlippedByte) {
       EXPECT_EQ(value, value_);
   }
   EXPECT_GT(damaged, 0);
-  EXPECT_LT(damaged, 2000);  // one block of them
+  EXPECT_LT(damaged, 2000);  // only one block is damaged
 }
 
-// Any byte of any file but those that RocksDB only informs with: the store is as it was, or it is said to be
-// damaged.
-TEST_F(RocksdbStoreTest, NoFlippedByteOfAnyFileGoesUnnoticed) {
+// Flips bytes in every kind of file that RocksDB needs. The store is either unchanged or reported as damaged.
+TEST_F(RocksdbStoreTest, EveryHarmfulFlippedByteIsDetected) {
   const std::string whole = MakeStore();
   const auto intact = All(*Open(whole));
-  int noticed = 0;
+  int detected = 0;
   for (const std::string part : {".sst", "MANIFEST", "CURRENT"}) {
     const fs::path file = FilesWith(whole, part).front();
     const auto size = fs::file_size(file);
@@ -304,37 +302,37 @@ TEST_F(RocksdbStoreTest, NoFlippedByteOfAnyFileGoesUnnoticed) {
       } else {
         EXPECT_EQ(status.code(), StatusCode::kCorrupted) << part << " at " << at << ": " << status.message();
         EXPECT_THAT(status.message(), HasSubstr(path));
-        ++noticed;
+        ++detected;
       }
     }
   }
-  EXPECT_GT(noticed, 40);
+  EXPECT_GT(detected, 40);
 }
 
-TEST_F(RocksdbStoreTest, AMissingFileIsSaidAtOpening) {
+TEST_F(RocksdbStoreTest, OpenReportsAMissingFile) {
   for (const std::string part : {".sst", "MANIFEST", "CURRENT"}) {
     const std::string path = MakeStore();
     fs::remove(FilesWith(path, part).front());
     const Status status = StatusOfOpening(path);
     EXPECT_EQ(status.code(), StatusCode::kCorrupted) << part << ": " << status.message();
     EXPECT_THAT(status.message(), HasSubstr(path));
-    // RocksDB alone makes a new CURRENT at the first attempt and opens, empty, at the second.
+    // RocksDB alone creates a new CURRENT at the first attempt and opens an empty database at the second.
     EXPECT_EQ(StatusOfOpening(path).code(), StatusCode::kCorrupted) << part << ", second attempt";
     ASSERT_TRUE(RemoveRocksdbStore(path).ok()) << part;
     EXPECT_EQ(Open(path)->Meta().status().code(), StatusCode::kNotFound)
-        << "a removed store comes back as a new one";
+        << "after a removal the store is a new store";
     ASSERT_TRUE(RemoveRocksdbStore(path).ok()) << part;
   }
 }
 
-TEST_F(RocksdbStoreTest, ACutTableIsSaidAtOpening) {
+TEST_F(RocksdbStoreTest, OpenReportsATruncatedTable) {
   const std::string path = MakeStore();
   const fs::path table = FilesWith(path, ".sst").front();
   fs::resize_file(table, fs::file_size(table) - 1);
   EXPECT_EQ(StatusOfOpening(path).code(), StatusCode::kCorrupted);
 }
 
-TEST_F(RocksdbStoreTest, WhatAnApplyLeftBehindWhenItWasKilledIsClearedAway) {
+TEST_F(RocksdbStoreTest, FilesOfAKilledApplyAreRemoved) {
   const std::string path = MakeStore();
   std::ofstream(path + "/apply.staged") << "half a table";
   const auto store = Open(path);
@@ -343,15 +341,15 @@ TEST_F(RocksdbStoreTest, WhatAnApplyLeftBehindWhenItWasKilledIsClearedAway) {
   EXPECT_EQ(*store->Meta(), "8");
 }
 
-TEST_F(RocksdbStoreTest, ForeignFilesKeepADirectoryFromBeingRemoved) {
+TEST_F(RocksdbStoreTest, ADirectoryWithForeignFilesIsNotRemoved) {
   const std::string path = MakeStore();
   std::ofstream(path + "/thesis.tex") << "years of work";
   EXPECT_EQ(RemoveRocksdbStore(path).code(), StatusCode::kInvalidArgument);
   EXPECT_TRUE(fs::exists(path + "/thesis.tex"));
 }
 
-// Damage on the way to the disk: the blocks' own checksums are right.
-TEST_F(RocksdbStoreTest, AValueThatIsNotTheWrittenOneIsNotHandedOut) {
+// Damage before the data reached the disk: the checksums of the blocks are right.
+TEST_F(RocksdbStoreTest, AValueWithAWrongChecksumIsNotReturned) {
   const std::string path = MakeStore();
   {
     rocksdb::DB* opened = nullptr;
@@ -377,7 +375,7 @@ TEST_F(RocksdbStoreTest, AValueThatIsNotTheWrittenOneIsNotHandedOut) {
   EXPECT_EQ(ValueOf(*store, "host/100007"), value_);
 }
 
-TEST_F(RocksdbStoreTest, AStoreOfALaterFormatIsRefusedAndLeftAlone) {
+TEST_F(RocksdbStoreTest, AStoreOfALaterFormatIsRefused) {
   const std::string path = MakeStore();
   {
     rocksdb::DB* opened = nullptr;
@@ -404,12 +402,12 @@ TEST_F(RocksdbStoreDeathTest, RowsThatDoNotAscendEndTheProcess) {
   EXPECT_DEATH((void)Open(dir_ / "s")->Apply({{.key = "", .value = "1"}}, "m"), "reserved key");
 }
 
-TEST_F(RocksdbStoreTest, ASnapshotStaysAsItWasWhateverIsWrittenAndMerged) {
+TEST_F(RocksdbStoreTest, ASnapshotDoesNotChangeWithWritesAndMerges) {
   const auto store = Open(dir_ / "state");
   const auto empty = store->Snapshot();
   ASSERT_TRUE(store->Apply({{.key = "a", .value = "1"}, {.key = "b", .value = "1"}}, "sequence 1").ok());
   const auto snapshot = store->Snapshot();
-  for (int i = 2; i < 40; ++i) {  // more than so many files are merged
+  for (int i = 2; i < 40; ++i) {  // enough files for a merge
     const std::string value = std::to_string(i);
     ASSERT_TRUE(
         store->Apply({{.key = "a", .value = value}, {.key = "b", .deleted = true}}, "sequence " + value)

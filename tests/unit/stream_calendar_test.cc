@@ -1,4 +1,5 @@
-// What is filed under a day comes when the day is over, once, in slices, and the rows that held it go.
+// Numbers that are filed under a day are returned once when the day is over, in slices, and their rows are
+// deleted.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -31,7 +32,7 @@ struct World {
   }
 };
 
-TEST(Calendar, GivesWhatWasFiledUnderDaysThatAreOverAndNothingElse) {
+TEST(Calendar, ReturnsOnlyTheNumbersOfPastDays) {
   World world;
   world.calendar.File(1, 12, 700);
   world.calendar.File(1, 10, 5);
@@ -49,18 +50,19 @@ TEST(Calendar, GivesWhatWasFiledUnderDaysThatAreOverAndNothingElse) {
   EXPECT_TRUE(world.Take(100).empty());
   world.calendar.SetToday(1, 13);
   EXPECT_EQ(world.Take(100), (std::vector<std::uint64_t>{700}));
-  EXPECT_EQ(world.Chunks(), 1u) << "the other project's";
+  EXPECT_EQ(world.Chunks(), 1u) << "the chunk of the other project";
   world.calendar.SetToday(2, 2);
   EXPECT_EQ(world.Take(100, 2), (std::vector<std::uint64_t>{8}));
   EXPECT_EQ(world.Chunks(), 0u);
 }
 
-TEST(Calendar, WhatIsFiledAgainComesOnItsNewDay) {
+TEST(Calendar, ARefiledNumberComesOnItsNewDay) {
   World world;
   world.calendar.File(1, 10, 5);
   world.calendar.SetToday(1, 20);
   std::size_t visits = 0;
-  // A day that is over, too, is today at the earliest: it does not come round in the same call.
+  // Even under a past day, a refiled number is due after today at the earliest, so the same call does not return
+  // it again.
   world.calendar.Take(100, [&](std::uint32_t, std::uint64_t, std::int32_t) {
     ++visits;
     return std::optional<std::int32_t>(15);
@@ -71,9 +73,9 @@ TEST(Calendar, WhatIsFiledAgainComesOnItsNewDay) {
   EXPECT_EQ(world.Take(100), (std::vector<std::uint64_t>{5}));
 }
 
-// Whether there is something to take is a function of what is stored and of today: so it is known at once, and the same
-// after an open.
-TEST(Calendar, WhatIsFiledUnderADayThatIsOverIsDueAtOnce) {
+// Only the stored numbers and today decide whether numbers are due. The answer is therefore immediate, and the
+// same after an open.
+TEST(Calendar, ANumberFiledUnderAPastDayIsDueAtOnce) {
   World world;
   world.calendar.SetToday(1, 20);
   world.calendar.File(1, 20, 4);
@@ -84,8 +86,8 @@ TEST(Calendar, WhatIsFiledUnderADayThatIsOverIsDueAtOnce) {
   EXPECT_FALSE(world.calendar.behind());
 }
 
-// Against a plain list: random numbers, days, slices, and filing under days that are over already.
-TEST(Calendar, LosesAndDoublesNothingInAnySlices) {
+// Compared with a plain map: random numbers, days and slices, with filing under past days.
+TEST(Calendar, LosesAndRepeatsNothingInAnySlices) {
   World world;
   std::mt19937_64 random(3);
   std::map<std::uint64_t, std::int32_t> filed;

@@ -1,4 +1,4 @@
-// A row of the state that is not what was written: the state is to blame, and not the record that asked for it.
+// A damaged row of the state is an error of the state, not of the record that read the row.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Row {
 constexpr TableSpec<Row> kSpec{.id = 1};
 const Key kRow{.project = 1, .id = 7, .sub = 3};
 
-// Rows as they are given, without checksums.
+// A store with the given rows, without checksums.
 class Rows final : public store::Store {
  public:
   std::map<std::string, std::string> rows;
@@ -51,10 +51,11 @@ class Rows final : public store::Store {
   std::uint64_t disk_bytes() const override { return 0; }
 };
 
-// Does with its row what the record says, and then tells that it came so far.
-class Asking final : public Stage {
+// Executes the operation in the record on its row, and then counts that the processing went on.
+class OperatingStage final : public Stage {
  public:
-  Asking(TableHost& host, bool resident, int* passed) : rows_(host, kSpec, resident), passed_(passed) {}
+  OperatingStage(TableHost& host, bool resident, int* passed)
+      : rows_(host, kSpec, resident), passed_(passed) {}
   void Process(std::size_t, const RecordView& record, Emitter&) override {
     if (record.value == "find") static_cast<void>(rows_.Find(kRow));
     if (record.value == "need") static_cast<void>(rows_.Need(kRow));
@@ -72,7 +73,7 @@ class Asking final : public Stage {
 
 struct World {
   explicit World(bool resident = false) : slot({.id = 0, .topics = {}}, host) {
-    slot.AddStage(std::make_unique<Asking>(host, resident, &passed), {{.topic = 0, .partition = 0}});
+    slot.AddStage(std::make_unique<OperatingStage>(host, resident, &passed), {{.topic = 0, .partition = 0}});
   }
   static std::string KeyBytes() {
     std::string key(kKeyBytes, '\0');
@@ -90,7 +91,7 @@ struct World {
   Slot slot;
 };
 
-TEST(StateDamage, ARowThatDoesNotDecodeStopsTheSlotWhateverIsDoneWithItAndTheStageDoesNotGoOn) {
+TEST(StateDamage, AnUndecodableRowStopsTheSlotAndTheStage) {
   for (const char* what : {"find", "need", "change", "erase"}) {
     World world;
     world.store.rows[World::KeyBytes()] = "\x01 no row";
@@ -104,10 +105,10 @@ TEST(StateDamage, ARowThatDoesNotDecodeStopsTheSlotWhateverIsDoneWithItAndTheSta
   }
 }
 
-TEST(StateDamage, ARowThatAnotherSaysThereIsAndThatIsMissingIsDamage) {
+TEST(StateDamage, AMissingRowThatAnotherRowNeedsIsDamage) {
   World world;
   ASSERT_TRUE(world.slot.Open(&world.store).ok());
-  EXPECT_TRUE(world.Do("find").ok()) << "may be absent";
+  EXPECT_TRUE(world.Do("find").ok()) << "the row may be absent";
   const Status s = world.Do("need");
   EXPECT_EQ(s.code(), StatusCode::kCorrupted);
   EXPECT_EQ(s.message(), "state table 1, the row of project 1, number 7, part 3: is missing");
@@ -115,14 +116,14 @@ TEST(StateDamage, ARowThatAnotherSaysThereIsAndThatIsMissingIsDamage) {
   EXPECT_EQ(world.passed, 1);
 }
 
-TEST(StateDamage, WhatAStageFindsDamagedInARowIsDamageOfTheState) {
+TEST(StateDamage, DamageFoundByAStageIsDamageOfTheState) {
   World world;
   ASSERT_TRUE(world.slot.Open(&world.store).ok());
   EXPECT_EQ(world.Do("damaged").code(), StatusCode::kCorrupted);
   EXPECT_TRUE(world.slot.state_damaged());
 }
 
-TEST(StateDamage, ARowThatIsReadBetweenCommitsSaysSoAndStopsTheSlot) {
+TEST(StateDamage, ADamagedRowReadBetweenCommitsStopsTheSlot) {
   World world;
   world.store.rows[World::KeyBytes()] = "";
   ASSERT_TRUE(world.slot.Open(&world.store).ok());
@@ -131,21 +132,21 @@ TEST(StateDamage, ARowThatIsReadBetweenCommitsSaysSoAndStopsTheSlot) {
   EXPECT_EQ(world.Do("nothing").code(), StatusCode::kCorrupted);
 }
 
-TEST(StateDamage, AKeyThatIsNoneIsDamage) {
+TEST(StateDamage, AnInvalidKeyIsDamage) {
   World world(true);
   world.store.rows[World::KeyBytes().substr(0, kKeyBytes - 1)] = "\x01";
   EXPECT_EQ(world.slot.Open(&world.store).code(), StatusCode::kCorrupted);
 }
 
-TEST(StateDamage, AStateOfAnOlderFormatIsMadeAgainFromTheLog) {
+TEST(StateDamage, AnOlderFormatIsCorruptedAndANewerFormatIsFatal) {
   EXPECT_EQ(DecodeSlotMeta("\x01").status().code(), StatusCode::kCorrupted);
   EXPECT_EQ(DecodeSlotMeta("\x7f").status().code(), StatusCode::kFatal);
   EXPECT_TRUE(DecodeSlotMeta(EncodeSlotMeta({})).ok());
 }
 
-// ---- Who a row is of -------------------------------------------------------------------------------------------------
+// ---- Keys ----------------------------------------------------------------------------------------------------
 
-TEST(StateKey, TwoNumbersOfHostsThatShareTheirLow32BitsAreTwoKeys) {
+TEST(StateKey, HostIdsWithEqualLow32BitsHaveDifferentKeys) {
   TableHost host;
   Table<Row> table(host, kSpec, false);
   const std::uint64_t low = 5;
@@ -164,14 +165,14 @@ TEST(StateKey, TwoNumbersOfHostsThatShareTheirLow32BitsAreTwoKeys) {
   }
 }
 
-// ---- Slices of a state write -----------------------------------------------------------------------------------------
+// ---- Slices of a state write ---------------------------------------------------------------------------------
 
-// A stage with many tables, of which each record changes a row of each.
-class Many final : public Stage {
+// A stage with many tables. Each record changes one row of every table.
+class ManyTables final : public Stage {
  public:
   static constexpr std::uint8_t kTables = 10;
 
-  explicit Many(TableHost& host) {
+  explicit ManyTables(TableHost& host) {
     for (std::uint8_t id = 1; id <= kTables; ++id)
       tables_.push_back(std::make_unique<Table<Row>>(host, TableSpec<Row>{.id = id}, false));
   }
@@ -193,7 +194,7 @@ TEST(StateWriteSlices, ASliceIsBoundedOverAllTables) {
   constexpr std::size_t kLimit = 3;
   TableHost host;
   Slot slot({.id = 0, .topics = {}}, host);
-  slot.AddStage(std::make_unique<Many>(host), {{.topic = 0, .partition = 0}});
+  slot.AddStage(std::make_unique<ManyTables>(host), {{.topic = 0, .partition = 0}});
   ASSERT_TRUE(slot.Open(nullptr).ok());
   for (std::size_t i = 0; i < kRows; ++i)
     ASSERT_TRUE(
@@ -203,8 +204,8 @@ TEST(StateWriteSlices, ASliceIsBoundedOverAllTables) {
   slot.BeginStateWrite();
   std::size_t slices = 1;
   while (!slot.GatherStateWrite(kLimit)) ++slices;
-  EXPECT_GE(slices, kRows * Many::kTables / kLimit);
-  EXPECT_EQ(RowsOf(*slot.TakeStateWrite()).size(), kRows * Many::kTables);
+  EXPECT_GE(slices, kRows * ManyTables::kTables / kLimit);
+  EXPECT_EQ(RowsOf(*slot.TakeStateWrite()).size(), kRows * ManyTables::kTables);
 }
 
 }  // namespace

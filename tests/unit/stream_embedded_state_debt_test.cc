@@ -1,4 +1,4 @@
-// A state write is due after so many records over all slots, or so many bytes of one slot.
+// A state write is due after a number of records over all slots, or a number of bytes in one slot.
 #include "common/stream/embedded/runner/state_debt.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ TEST(StateDebt, ASlotHasItsShareOfTheRecordsOfAllSlots) {
   EXPECT_TRUE(debt.Due(2));
 }
 
-TEST(StateDebt, TheLimitOfBytesIsThatOfOneSlotAndByDefaultItsMemory) {
+TEST(StateDebt, TheByteLimitIsPerSlotAndDefaultsToItsMemory) {
   RunnerOptions options;
   options.object_bytes = 8 * kMiB;
   StateDebt by_memory(options, 4);
@@ -36,7 +36,7 @@ TEST(StateDebt, TheLimitOfBytesIsThatOfOneSlotAndByDefaultItsMemory) {
   EXPECT_TRUE(by_option.Due(1));
 }
 
-TEST(StateDebt, NoMemoryIsSoSmallThatEachCommitWritesState) {
+TEST(StateDebt, ASmallMemoryDoesNotMakeEachCommitWriteState) {
   RunnerOptions options;
   options.object_bytes = 1;
   StateDebt debt(options, 1);
@@ -46,7 +46,7 @@ TEST(StateDebt, NoMemoryIsSoSmallThatEachCommitWritesState) {
   EXPECT_TRUE(debt.Due(1));
 }
 
-TEST(StateDebt, NothingIsOwedAfterAWriteHasBegun) {
+TEST(StateDebt, StartingAWriteClearsTheDebt) {
   RunnerOptions options;
   options.flush_debt_records = 1;
   StateDebt debt(options, 1);

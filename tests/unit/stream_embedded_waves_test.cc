@@ -1,4 +1,4 @@
-// A wave takes every slot once per stage, the stages one after the other, and the threads share the slots.
+// A wave processes every slot once per stage. The stages follow one another, and the threads share the slots.
 #include "common/stream/embedded/runner/waves.h"
 
 #include <gmock/gmock.h>
@@ -55,17 +55,17 @@ TEST(Waves, UnderLoadNoThreadWaitsForAnotherBeforeTheLastStageEnds) {
   waves.Begin({}, true);
   ASSERT_TRUE(waves.Take(0));
   ASSERT_TRUE(waves.Take(1));
-  EXPECT_EQ(waves.Done(), Change::kNextStage);  // one slot of stage 0 is still worked on
+  EXPECT_EQ(waves.Done(), Change::kNextStage);  // one slot of stage 0 is still in progress
   ASSERT_TRUE(waves.Take(0));
   EXPECT_EQ(waves.Done(), Change::kNone);
   ASSERT_TRUE(waves.Take(0));
   EXPECT_EQ(waves.Done(), Change::kNone);
   EXPECT_TRUE(waves.active());
-  EXPECT_EQ(waves.Done(), Change::kWaveEnded);  // that slot
+  EXPECT_EQ(waves.Done(), Change::kWaveEnded);  // the slot of stage 0
   EXPECT_FALSE(waves.active());
 }
 
-TEST(Waves, ASlotThatIsNotTakenYetKeepsTheStageOpen) {
+TEST(Waves, ASlotThatIsStillWaitingKeepsTheStageOpen) {
   Waves waves(2, 1, 1);
   waves.Begin({}, true);
   ASSERT_TRUE(waves.Take(0));

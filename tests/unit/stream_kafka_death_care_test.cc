@@ -1,4 +1,5 @@
-// The search for a record that crashes the program: which owner processes how much, and when a record is skipped.
+// The search for a record that crashes the program: how many records each owner processes, and when a record is
+// skipped.
 #include "common/stream/kafka/task/death_care.h"
 
 #include <gmock/gmock.h>
@@ -33,12 +34,12 @@ struct CareWorld : TaskWorld {
 
   CareWorld() : TaskWorld(CareOptions()) { feeder.Reset(); }
 
-  // A new owner takes the slot from one that died.
+  // A new owner takes the slot over from an owner that died.
   void TakeOverAfterADeath(const Care& committed) {
     care.Reset();
     care.TakeOver({.owner = "other", .build = "b1", .care = committed});
   }
-  // A round and its commit. The Care that is committed.
+  // Runs a round and its commit. Returns the committed Care.
   Care Round() {
     seen.records.clear();
     EXPECT_TRUE(care.FeedRound().ok());
@@ -64,12 +65,13 @@ TEST(DeathCare, EachDeathMakesTheNextOwnerProcessLess) {
   EXPECT_EQ(world.care.After(false).level, Care::kOneByOne);
 }
 
-TEST(DeathCare, AnOwnerThatReleasedTheSlotOrDidNotProcessRecordsHasNotDiedOfThem) {
+TEST(DeathCare, AReleaseOrADeathWithoutProcessingStartsNoSearch) {
   CareWorld world;
   world.care.TakeOver({.released = true, .owner = "other", .build = "b1"});
   EXPECT_EQ(world.care.After(false).level, Care::kNone);
   world.care.Reset();
-  world.care.TakeOver({.owner = "me", .build = "b1"});  // the trace of this machine: it was not processing
+  world.care.TakeOver(
+      {.owner = "me", .build = "b1"});  // the trace of this machine shows that the owner was not processing
   EXPECT_EQ(world.care.After(false).level, Care::kNone);
   world.care.Reset();
   world.bytes.processing = 1;
@@ -77,13 +79,13 @@ TEST(DeathCare, AnOwnerThatReleasedTheSlotOrDidNotProcessRecordsHasNotDiedOfThem
   EXPECT_EQ(world.care.After(false).level, Care::kTaken);
 }
 
-TEST(DeathCare, AnotherBuildBeginsTheSearchAgain) {
+TEST(DeathCare, AnotherBuildRestartsTheSearch) {
   CareWorld world;
   world.care.TakeOver({.owner = "other", .build = "b0", .care = {.level = Care::kOneByOne, .tries = 3}});
   EXPECT_EQ(world.care.After(false).level, Care::kTaken);
 }
 
-TEST(DeathCare, OneByOneEachRecordIsNamedByACommitBeforeItIsProcessed) {
+TEST(DeathCare, OneByOneACommitNamesEachRecordBeforeItIsProcessed) {
   CareWorld world;
   world.Arrive(kLeft, "1");
   world.Arrive(kLeft, "2");
@@ -97,10 +99,10 @@ TEST(DeathCare, OneByOneEachRecordIsNamedByACommitBeforeItIsProcessed) {
   EXPECT_EQ(processed, (Care{.level = Care::kOneByOne}));
 }
 
-TEST(DeathCare, ARecordIsSkippedAfterThreeTriesAndTheSearchEasesOff) {
+TEST(DeathCare, ARecordIsSkippedAfterThreeTriesAndTheSearchRelaxes) {
   CareWorld world;
   world.Arrive(kLeft, "1");
-  // It was named, and the third owner has died at it.
+  // The record was named, and the third owner died while it processed the record.
   world.TakeOverAfterADeath({.level = Care::kOneByOne, .tries = 3, .input = kLeft, .offset = 0});
   world.care.Committed(world.care.After(false));
   const Care skipped = world.Round();
@@ -136,7 +138,7 @@ TEST(DeathCare, ManyRecordsWithoutADeathEndTheSearch) {
   EXPECT_FALSE(world.care.careful());
 }
 
-TEST(DeathTrace, ACommitAtWhichTheProcessDiedThreeTimesIsNotExecutedUntilAnOperatorRestarts) {
+TEST(DeathTrace, ACommitWithThreeDeathsWaitsForAnOperatorsRestart) {
   Trace bytes;
   const JournalEntry entry{.sequence = 7, .chunks = {}, .hash = {}};
   for (int death = 0; death < 3; ++death) {
@@ -152,7 +154,7 @@ TEST(DeathTrace, ACommitAtWhichTheProcessDiedThreeTimesIsNotExecutedUntilAnOpera
   EXPECT_TRUE(trace.CheckExecutable(entry).ok());
 }
 
-TEST(DeathTrace, ACommitThatWasExecutedIsNotSuspectAnyMore) {
+TEST(DeathTrace, AnExecutedCommitIsNoLongerSuspect) {
   Trace bytes;
   const JournalEntry entry{.sequence = 7, .chunks = {}, .hash = {}};
   for (int death = 0; death < 2; ++death) DeathTrace(&bytes).Executing(7);

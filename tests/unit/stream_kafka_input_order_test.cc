@@ -1,4 +1,4 @@
-// Which record of which input comes next, and that a partition that two stages read is fetched once.
+// The order of records from several inputs. A partition that two stages read is fetched once.
 #include "common/stream/kafka/task/input_order.h"
 
 #include <gmock/gmock.h>
@@ -21,13 +21,12 @@ struct OrderWorld : TaskWorld {
   DeathTrace trace{nullptr};
   StageFeeder feeder{context, state, inputs, order, trace};
 
-  explicit OrderWorld(TaskOptions how, int control_readers = 1)
-      : TaskWorld(std::move(how), control_readers) {
+  explicit OrderWorld(TaskOptions how, int control_readers = 1) : TaskWorld(std::move(how), control_readers) {
     feeder.Reset();
   }
   explicit OrderWorld(bool lockstep) : OrderWorld(WorldOptions(lockstep)) {}
 
-  // What a round consumes.
+  // The records that a round consumes.
   std::vector<std::string> Round(std::uint64_t most = 100) {
     seen.records.clear();
     EXPECT_TRUE(feeder.FeedAll(most).ok());
@@ -54,7 +53,7 @@ TEST(InputOrder, ByArrivalTheInputWithTheEarliestRecordTakesATurn) {
   for (const char* record : {"1", "5", "6"}) world.Arrive(kLeft, record);
   for (const char* record : {"2", "3", "4"}) world.Arrive(kRight, record);
   EXPECT_EQ(world.First(), "1");
-  // Two of left; then right, whose next record is earlier, until it has no more.
+  // Two records of left, then all records of right, because the next record of right is always earlier.
   EXPECT_THAT(world.Round(), ElementsAre("1", "5", "2", "3", "4", "6"));
   EXPECT_FALSE(world.Any());
 }
@@ -68,7 +67,7 @@ TEST(InputOrder, ByArrivalNoInputWaitsForAnother) {
   EXPECT_THAT(world.Round(), ElementsAre("1"));
 }
 
-TEST(InputOrder, AnInputThatIsNotReadyIsPassedOver) {
+TEST(InputOrder, AnInputThatIsNotReadyIsSkipped) {
   OrderWorld world(false);
   world.seen.closed = {kLeft};
   world.Arrive(kLeft, "1");
@@ -81,18 +80,18 @@ TEST(InputOrder, AnInputThatIsNotReadyIsPassedOver) {
   EXPECT_THAT(world.Round(), ElementsAre("1"));
 }
 
-TEST(InputOrder, InLockstepInputsAreMergedByTimeWhateverTheTurn) {
+TEST(InputOrder, InLockstepInputsAreMergedByTime) {
   TaskOptions options = WorldOptions(true);
   options.run_records = 100;
   OrderWorld world(options);
   for (const char* record : {"1", "4", "6"}) world.Arrive(kLeft, record);
   for (const char* record : {"2", "3", "5"}) world.Arrive(kRight, record);
   EXPECT_EQ(world.First(), "1");
-  // Left still has "6"; right may yet show something smaller.
+  // Left still has "6", but an earlier record may still arrive at right.
   EXPECT_THAT(world.Round(), ElementsAre("1", "2", "3", "4", "5"));
 }
 
-TEST(InputOrder, InLockstepARecordWaitsUntilEachInputShowsOne) {
+TEST(InputOrder, InLockstepARecordWaitsUntilEveryInputHasOne) {
   OrderWorld world(true);
   world.Arrive(kLeft, "2");
   EXPECT_FALSE(world.Any());
@@ -103,14 +102,14 @@ TEST(InputOrder, InLockstepARecordWaitsUntilEachInputShowsOne) {
   EXPECT_THAT(world.Round(), ElementsAre("1"));
 }
 
-TEST(InputOrder, InLockstepNoInputWaitsForOneThatTheStageIsNotReadyFor) {
+TEST(InputOrder, InLockstepNoInputWaitsForAnInputThatIsNotReady) {
   OrderWorld world(true);
   world.seen.closed = {kRight};
   world.Arrive(kLeft, "2");
   EXPECT_THAT(world.Round(), ElementsAre("2"));
 }
 
-TEST(InputOrder, InLockstepRecordsOfSlotsGoFirst) {
+TEST(InputOrder, InLockstepRecordsOfSlotsComeFirst) {
   OrderWorld world(true);
   world.Arrive(kLeft, "1");
   world.Arrive(kRight, "2");
@@ -125,7 +124,7 @@ TEST(InputOrder, ARoundEndsWhenTheCommitIsFull) {
   EXPECT_THAT(world.Round(2), ElementsAre("3"));
 }
 
-TEST(TaskInputs, APartitionThatTwoStagesReadIsFetchedOnceAndKeptForBoth) {
+TEST(TaskInputs, APartitionThatTwoStagesReadIsFetchedOnceForBoth) {
   OrderWorld world(WorldOptions(false), 2);
   world.Arrive(kControl, "1");
   world.Arrive(kControl, "2");

@@ -1,4 +1,4 @@
-// Which way a state takes to the committed position: the rules of docs/design/kafka.md, one by one.
+// How a state reaches the committed position: the rules of docs/design/kafka.md, one by one.
 #include "common/stream/kafka/task/recovery_way.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ using Way = RecoveryWay;
 
 struct State {
   std::uint64_t sequence = 0;
-  std::uint64_t checkpoint = 0;  // of the position: the newest complete one
+  std::uint64_t checkpoint = 0;  // the newest complete checkpoint of the position
 };
 
 constexpr std::uint64_t kCommitted = 10000;
@@ -23,7 +23,7 @@ Way From(const State& state, const RecoveryFacts& facts = {}) {
   return WayTo(position, meta, facts);
 }
 
-TEST(RecoveryWay, WithoutACommitOnlyAMachineWithoutAStateBeginsAfresh) {
+TEST(RecoveryWay, WithoutACommitOnlyAMachineWithoutAStateStartsFresh) {
   SlotMeta meta;
   EXPECT_EQ(WayTo({}, meta, {}), Way::kFresh);
   EXPECT_EQ(WayTo({}, meta, {.follows = true}), Way::kFollow);
@@ -32,7 +32,7 @@ TEST(RecoveryWay, WithoutACommitOnlyAMachineWithoutAStateBeginsAfresh) {
   EXPECT_EQ(WayTo({}, meta, {.follows = true}), Way::kNoPosition);
 }
 
-TEST(RecoveryWay, AStateThatTheClusterDoesNotKnowStops) {
+TEST(RecoveryWay, AStateAheadOfTheClusterStops) {
   EXPECT_EQ(From({.sequence = kCommitted + 1}), Way::kAhead);
   SlotMeta meta;
   meta.sequence = kCommitted;
@@ -47,12 +47,12 @@ TEST(RecoveryWay, AStateIsReexecutedUnlessACheckpointIsFarAheadOfIt) {
   EXPECT_EQ(From({.sequence = 1}), Way::kReexecute);  // there is no checkpoint
 }
 
-TEST(RecoveryWay, AMachineWithoutAStateTakesTheCheckpointIfThereIsOne) {
+TEST(RecoveryWay, AMachineWithoutAStateUsesTheCheckpointIfOneExists) {
   EXPECT_EQ(From({.checkpoint = 1}), Way::kRestore);
   EXPECT_EQ(From({}), Way::kReexecute);
 }
 
-TEST(RecoveryWay, AStandbyByCheckpointFollowsFromExactlyTheNewestOne) {
+TEST(RecoveryWay, AStandbyFollowsFromExactlyTheNewestCheckpoint) {
   const RecoveryFacts follows{.follows = true};
   EXPECT_EQ(From({.sequence = 700, .checkpoint = 700}, follows), Way::kFollow);
   EXPECT_EQ(From({.sequence = 699, .checkpoint = 700}, follows), Way::kRestore);

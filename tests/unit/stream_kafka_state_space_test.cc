@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::uint64_t kCacheBytes = 1 << 20;
 
-// `cobblestone rebuild` opens the state of a worker that runs, in order to refuse.
-TEST(DirectoryStateSpace, WhoDoesNotHaveTheStoreLeavesTheOwnersCopyAlone) {
+// `cobblestone rebuild` opens the state of a running worker to detect it, and then refuses.
+TEST(DirectoryStateSpace, AProcessWithoutTheStoreKeepsTheOwnersCopy) {
   const testing::TempDir dir;
   const std::string state = dir / "state";
   const std::string copy_path = state + "/slot-3.copy/CURRENT";
@@ -26,7 +26,7 @@ TEST(DirectoryStateSpace, WhoDoesNotHaveTheStoreLeavesTheOwnersCopyAlone) {
   EXPECT_FALSE(other->Remove(3).ok());
   EXPECT_TRUE(std::filesystem::exists(copy_path));
 
-  // The next owner removes what a dead one left.
+  // The next owner removes the copy of a dead owner.
   copy->reset();
   store->reset();
   const auto next = other->Open(3);

@@ -1,5 +1,6 @@
-// A slot with one stage and messages that arrive when a test says so: for tests of the parts of a task. The stage has the
-// inputs `control`, `left` and `right`; it keeps what it has processed and what it is ready for in memory.
+// A slot with one stage, and messages that arrive when a test sends them: for tests of the parts of a task. The
+// stage has the inputs `control`, `left` and `right`. SeenRecords has the processed records and the inputs that
+// the stage is not ready for.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +65,7 @@ class FakeReader final : public Reader {
   std::map<TopicPartition, Partition> partitions_;
 };
 
-// No part that is tested opens a store: the state lives in memory.
+// No tested part opens a store: the state is in memory.
 class NoStateSpace final : public StateSpace {
  public:
   Result<std::unique_ptr<store::Store>> Open(std::uint32_t) override { return Status::Fatal("no disk"); }
@@ -88,9 +89,9 @@ struct SeenRecords {
   std::set<std::size_t> closed;  // inputs that the stage is not ready for
 };
 
-class SeeingStage final : public Stage {
+class RecordingStage final : public Stage {
  public:
-  explicit SeeingStage(SeenRecords& seen) : seen_(seen) {}
+  explicit RecordingStage(SeenRecords& seen) : seen_(seen) {}
   [[nodiscard]] bool Ready(std::size_t input) const override { return !seen_.closed.contains(input); }
   void Process(std::size_t, const RecordView& record, Emitter&) override {
     seen_.records.emplace_back(record.value);
@@ -101,7 +102,8 @@ class SeeingStage final : public Stage {
   SeenRecords& seen_;
 };
 
-// A record is its event time. `control` is written by slots (packed), `left` and `right` by external producers.
+// The value of a record is its event time. Slots write `control` (packed); external producers write `left` and
+// `right`.
 inline TaskOptions WorldOptions(bool lockstep) {
   TaskOptions options;
   options.topics = {
@@ -139,9 +141,10 @@ struct TaskWorld {
           SlotParts parts{.tables = std::make_unique<TableHost>(), .slot = nullptr};
           parts.slot = std::make_unique<Slot>(
               SlotOptions{.id = k, .topics = options.topics, .dense_offsets = false}, *parts.tables);
-          parts.slot->AddStage(std::make_unique<SeeingStage>(seen), {{kControl, 0}, {kLeft, 0}, {kRight, 0}});
+          parts.slot->AddStage(std::make_unique<RecordingStage>(seen),
+                               {{kControl, 0}, {kLeft, 0}, {kRight, 0}});
           for (int more = 1; more < control_readers; ++more)
-            parts.slot->AddStage(std::make_unique<SeeingStage>(seen), {{kControl, 0}});
+            parts.slot->AddStage(std::make_unique<RecordingStage>(seen), {{kControl, 0}});
           return parts;
         }),
         state(context, factory),

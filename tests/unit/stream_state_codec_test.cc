@@ -1,4 +1,4 @@
-// Rows as they are stored, also by a program of an older version; the order of the rows of a state write.
+// The format of stored rows, also of rows from an older version, and the order of the rows of a state write.
 #include "common/stream/state_codec.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ std::vector<Wide> Edges() {
   return edges;
 }
 
-TEST(StateCodec, WideIntegersComeBackAndTakeAsManyBytesAsTheyNeed) {
+TEST(StateCodec, WideIntegersRoundTripInAsFewBytesAsTheyNeed) {
   const Sums sums{.count = 7, .total = -1234567, .each = Edges()};
   std::string row;
   EncodeRow(kSums, sums, row);
@@ -80,7 +80,7 @@ struct Order {
 };
 constexpr TableSpec<Order> kOrders{.id = 4, .version = 1};
 
-// ... and as version 2 does: an order and each of its parts have got a field.
+// ... and as version 2 stores them: an order and each of its parts have one more field.
 struct PricedPart {
   std::uint64_t job = 0;
   double price = 1.5;
@@ -104,7 +104,7 @@ struct PricedOrder {
 };
 constexpr TableSpec<PricedOrder> kPricedOrders{.id = 4, .version = 2};
 
-TEST(StateCodec, ARowOfVersionOneIsReadByVersionTwoAndItsNewFieldsKeepTheirInitialValues) {
+TEST(StateCodec, VersionTwoReadsARowOfVersionOneWithInitialNewFields) {
   std::string row;
   EncodeRow(kOrders, Order{.name = "o", .parts = {{.job = 7}, {.job = 8}}, .line = 9}, row);
   PricedOrder order;
@@ -127,7 +127,7 @@ TEST(StateCodec, ARowOfVersionOneIsReadByVersionTwoAndItsNewFieldsKeepTheirIniti
   EXPECT_EQ(DecodeRow(kOrders, row, older).code(), StatusCode::kFatal) << "version 1 must not guess";
 }
 
-TEST(StateCodec, ARowOfANewerProgramIsToldFromADamagedOne) {
+TEST(StateCodec, ANewerRowIsDistinguishedFromADamagedRow) {
   std::string row;
   EncodeRow<Sums>({.id = 3, .version = 2}, Sums{}, row);
   Sums read;
@@ -151,8 +151,8 @@ struct Text {
   }
 };
 
-// A store takes rows in the order of their keys' bytes.
-TEST(StateWrite, RowsAreInTheOrderOfTheirKeysWhereverTheyLie) {
+// A store requires rows in the order of the bytes of their keys.
+TEST(StateWrite, RowsAreInTheOrderOfTheirKeys) {
   std::mt19937_64 random(1);
   TableHost host;
   Table<Text> low(host, TableSpec<Text>{.id = 1}, false);

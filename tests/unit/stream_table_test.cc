@@ -1,4 +1,4 @@
-// What a table keeps in memory.
+// The rows that a table keeps in memory.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class TableMemory : public ::testing::Test {
     for (const auto& [table, entry] : host.touched) table->Committed(entry);
     host.touched.clear();
   }
-  // Every row of the commits so far is as a store would have it.
+  // Marks every committed row as written to a store.
   static void Write(TableBase& table) {
     RowBuffer rows;
     table.BeginFlush();
@@ -46,7 +46,7 @@ class TableMemory : public ::testing::Test {
   }
 };
 
-TEST_F(TableMemory, WhatRowsHoldCountsAndGoesWithThem) {
+TEST_F(TableMemory, CountsTheBytesOfRowsAndReleasesThem) {
   TableHost host;
   Table<Row> small(host, kSpec, false);
   Table<Row> large(host, kSpec, false);
@@ -65,7 +65,7 @@ TEST_F(TableMemory, WhatRowsHoldCountsAndGoesWithThem) {
   EXPECT_EQ(small.size(), kRows);
 }
 
-TEST_F(TableMemory, WhatWasUsedLongestAgoGoesFirstOfWhicheverTable) {
+TEST_F(TableMemory, EvictsTheLeastRecentlyUsedRowsOfAllTables) {
   TableHost host;
   Table<Row> used(host, kSpec, false);
   Table<Row> filed(host, kSpec, false);
@@ -74,13 +74,13 @@ TEST_F(TableMemory, WhatWasUsedLongestAgoGoesFirstOfWhicheverTable) {
   Write(used);
   Write(filed);
   const std::uint64_t all = used.bytes() + filed.bytes();
-  EvictOf(host, {&used, &filed}, all - 1);  // from here on it shows
+  EvictOf(host, {&used, &filed}, all - 1);  // rows that are used after an eviction are newer
   const std::size_t kept = used.size();
   for (std::uint64_t id = 1; id <= kRows; ++id) static_cast<void>(used.Find(KeyOf(id)));
   EvictOf(host, {&used, &filed}, (used.bytes() + filed.bytes()) * 3 / 4);
   EXPECT_EQ(used.size(), kept);
   EXPECT_LT(filed.size(), kept * 6 / 10);
-  // However often, and however long ago.
+  // This holds for any number of evictions.
   for (int more = 0; more < 300; ++more) {
     for (std::uint64_t id = 1; id <= kRows; ++id) static_cast<void>(used.Find(KeyOf(id)));
     const std::size_t before = filed.size();
@@ -90,7 +90,7 @@ TEST_F(TableMemory, WhatWasUsedLongestAgoGoesFirstOfWhicheverTable) {
   }
 }
 
-TEST_F(TableMemory, WhatTheStoreHasNotStays) {
+TEST_F(TableMemory, KeepsRowsThatTheStoreLacks) {
   TableHost host;
   Table<Row> table(host, kSpec, false);
   Fill(host, table, 100);
@@ -106,7 +106,7 @@ TEST_F(TableMemory, WhatTheStoreHasNotStays) {
   EXPECT_EQ(table.Find(KeyOf(1))->text, "of this commit");
 }
 
-TEST_F(TableMemory, OfAResidentTableGoesWhatIsGoneAndNothingElse) {
+TEST_F(TableMemory, AResidentTableReleasesOnlyErasedRows) {
   TableHost host;
   Table<Row> table(host, kSpec, true);
   Fill(host, table, 100);
@@ -114,7 +114,7 @@ TEST_F(TableMemory, OfAResidentTableGoesWhatIsGoneAndNothingElse) {
   for (std::uint64_t id = 1; id <= kRows; id += 2) table.Erase(KeyOf(id));
   Commit(host);
   table.EvictGone();
-  EXPECT_EQ(table.size(), kRows) << "that they are gone is not written yet";
+  EXPECT_EQ(table.size(), kRows) << "the deletions are not written yet";
   Write(table);
   table.EvictGone();
   EXPECT_EQ(table.size(), kRows / 2);

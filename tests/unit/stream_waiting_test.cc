@@ -1,5 +1,5 @@
-// Rows that wait for an event of others: counted, evicted like any others, read back when they are asked for. Which of them are in
-// memory decides nothing.
+// Rows that wait for another event are counted, evicted like other rows, and read back on demand. No result
+// depends on the rows that are in memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,8 +72,8 @@ class MapStore final : public store::Store {
   std::uint64_t disk_bytes() const override { return 0; }
 };
 
-// Its records are what is done with the row of a number: "+17" writes it, "-17" erases it, "?17" finds it, "*1" walks the rows of a
-// project. What it finds is its output.
+// A record is an operation on the row of a number: "+17" writes the row, "-17" erases the row, "?17" finds the
+// row, "*1" walks the rows of a project. The found text is the output.
 class Keeper final : public Stage {
  public:
   explicit Keeper(TableHost& host) : rows_(host, kSpec, false) { rows_.MarkWaiting("letters"); }
@@ -105,7 +105,7 @@ class Keeper final : public Stage {
 };
 
 struct World {
-  // Opens what the store has.
+  // Opens the state in the store.
   explicit World(MapStore* opened, std::uint64_t waiting_bytes = 0)
       : store(opened), slot({.id = 0, .topics = {{.name = "found", .partitions = 1}}}, host) {
     auto stage = std::make_unique<Keeper>(host);
@@ -118,8 +118,8 @@ struct World {
         0, {.where = {0, 0}, .offset = slot.next(0), .append_time = 0, .line = 0, .value = what});
     ASSERT_TRUE(s.ok()) << s.message();
   }
-  // A commit of one record.
-  std::string Ask(const std::string& what) {
+  // Commits one record and returns its output.
+  std::string CommitOne(const std::string& what) {
     Do(what);
     auto commit = slot.Finish();
     EXPECT_TRUE(commit.ok());
@@ -147,7 +147,7 @@ struct World {
   Keeper* keeper = nullptr;
 };
 
-TEST(WaitingRows, AreCountedWhetherTheyAreInMemoryOrNotAndReadBackWhenTheyAreAskedFor) {
+TEST(WaitingRows, AreCountedWhenEvictedAndReadBackOnDemand) {
   MapStore store;
   World world(&store);
   world.Fill();
@@ -162,8 +162,8 @@ TEST(WaitingRows, AreCountedWhetherTheyAreInMemoryOrNotAndReadBackWhenTheyAreAsk
   EXPECT_EQ(world.keeper->rows().outside(), kRows);
   EXPECT_THAT(world.slot.waiting(), ElementsAre(all));
   for (std::uint64_t id = 1; id <= kRows; id += 2) {
-    EXPECT_NE(world.Ask("?" + std::to_string(id)).find(std::string(90, 'x')), std::string::npos) << id;
-    world.Ask("-" + std::to_string(id));
+    EXPECT_NE(world.CommitOne("?" + std::to_string(id)).find(std::string(90, 'x')), std::string::npos) << id;
+    world.CommitOne("-" + std::to_string(id));
   }
   EXPECT_EQ(world.slot.waiting()[0].rows, kRows / 2);
   EXPECT_EQ(world.keeper->rows().outside(), kRows / 2);
@@ -178,31 +178,31 @@ TEST(WaitingRows, AreCountedWhetherTheyAreInMemoryOrNotAndReadBackWhenTheyAreAsk
   EXPECT_EQ(world.slot.cached_objects(), 0u) << "a walk fills no memory";
 }
 
-// Each result has a first event, whose look-up finds nothing.
-TEST(WaitingRows, TheStoreIsSeldomAskedForAnAbsentRowAndNeverWhereAllRowsAreInMemory) {
+// The first event of each result looks up an absent row.
+TEST(WaitingRows, TheStoreIsRarelyReadForAbsentRows) {
   MapStore store;
   for (const bool opened : {false, true}) {
     World world(&store);
-    const auto ask = [&](std::uint64_t first, std::uint64_t end) {
+    const auto reads = [&](std::uint64_t first, std::uint64_t end) {
       const std::uint64_t before = world.slot.store_reads();
-      for (std::uint64_t id = first; id < end; ++id) world.Ask("?" + std::to_string(id));
+      for (std::uint64_t id = first; id < end; ++id) world.CommitOne("?" + std::to_string(id));
       return world.slot.store_reads() - before;
     };
     if (!opened) {
       world.Fill();
       world.Write();
-      EXPECT_EQ(ask(5000, 6000), 0u);
+      EXPECT_EQ(reads(5000, 6000), 0u);
       world.slot.Evict(0);
     }
-    const std::uint64_t in_vain = ask(5000, 6000);
-    EXPECT_GT(in_vain, 0u);
-    EXPECT_LT(in_vain, 350u);
-    EXPECT_EQ(ask(1, kRows + 1), kRows);
-    EXPECT_EQ(ask(6000, 7000), 0u);
+    const std::uint64_t misses = reads(5000, 6000);
+    EXPECT_GT(misses, 0u);
+    EXPECT_LT(misses, 350u);
+    EXPECT_EQ(reads(1, kRows + 1), kRows);
+    EXPECT_EQ(reads(6000, 7000), 0u);
   }
 }
 
-TEST(WaitingRows, TheirFilterGrowsWithThemAndForgetsNone) {
+TEST(WaitingRows, TheFilterGrowsWithTheRowsAndForgetsNone) {
   constexpr std::uint64_t kMany = 100000;
   MapStore store;
   World world(&store);
@@ -212,7 +212,7 @@ TEST(WaitingRows, TheirFilterGrowsWithThemAndForgetsNone) {
     ASSERT_TRUE(world.slot.Finish().ok());
     world.Write();
     world.slot.Evict(0);
-    // Some of them are in memory when others leave it.
+    // Some rows are in memory when other rows are evicted.
     for (std::uint64_t back = 1; back < id; back += 100) world.Do("?" + std::to_string(back));
     ASSERT_TRUE(world.slot.Finish().ok());
   }
@@ -221,79 +221,79 @@ TEST(WaitingRows, TheirFilterGrowsWithThemAndForgetsNone) {
   EXPECT_EQ(world.keeper->rows().outside(), 0u);
 }
 
-TEST(WaitingRows, WhatComesAndGoesBetweenTwoStateWritesLeavesNothingInMemory) {
+TEST(WaitingRows, ShortLivedRowsBetweenStateWritesUseNoMemory) {
   MapStore store;
   World world(&store);
   for (int round = 0; round < 3; ++round) {
-    for (std::uint64_t id = 1; id <= kRows; ++id) world.Ask("+" + std::to_string(id));
-    for (std::uint64_t id = 1; id <= kRows; ++id) world.Ask("-" + std::to_string(id));
+    for (std::uint64_t id = 1; id <= kRows; ++id) world.CommitOne("+" + std::to_string(id));
+    for (std::uint64_t id = 1; id <= kRows; ++id) world.CommitOne("-" + std::to_string(id));
     EXPECT_EQ(world.slot.cached_objects(), 0u);
   }
-  // While a state write is under way, too.
-  world.Ask("+1");
+  // The same holds during a state write.
+  world.CommitOne("+1");
   const auto write = world.BeginWrite();
-  world.Ask("+2");
-  world.Ask("-2");
+  world.CommitOne("+2");
+  world.CommitOne("-2");
   EXPECT_EQ(world.slot.cached_objects(), 1u);
   world.EndWrite(*write);
 }
 
-// Until their deletion is applied the store still has the rows.
-TEST(WaitingRows, RowsThatAreWrittenAndErasedAgainWhileTheirDeletionIsOnItsWayAreGone) {
-  constexpr std::uint64_t kGone = kRows / 2;
+// The store still has the rows until their deletion is applied.
+TEST(WaitingRows, RowsRewrittenAndErasedDuringTheirDeletionAreErased) {
+  constexpr std::uint64_t kErased = kRows / 2;
   MapStore store;
   World world(&store);
   world.Fill();
   world.Write();
-  world.slot.Evict(0);  // from here on the store is asked
-  const std::string nothing = world.Ask("?5000");
+  world.slot.Evict(0);  // from here on, look-ups read the store
+  const std::string nothing = world.CommitOne("?5000");
   const auto all = [&](const std::string& what) {
-    for (std::uint64_t id = 1; id <= kGone; ++id) world.Ask(what + std::to_string(id));
+    for (std::uint64_t id = 1; id <= kErased; ++id) world.CommitOne(what + std::to_string(id));
   };
-  const auto expect_gone = [&](const char* when) {
-    for (std::uint64_t id = 1; id <= kGone; ++id)
-      ASSERT_EQ(world.Ask("?" + std::to_string(id)), nothing) << when << ": " << id;
-    EXPECT_EQ(world.slot.waiting()[0].rows, kRows - kGone) << when;
+  const auto expect_erased = [&](const char* when) {
+    for (std::uint64_t id = 1; id <= kErased; ++id)
+      ASSERT_EQ(world.CommitOne("?" + std::to_string(id)), nothing) << when << ": " << id;
+    EXPECT_EQ(world.slot.waiting()[0].rows, kRows - kErased) << when;
   };
   all("-");
   const auto write = world.BeginWrite();
   all("+");
   all("-");
-  expect_gone("on their way");
+  expect_erased("during the write");
   world.EndWrite(*write);
   world.slot.Evict(0);
-  expect_gone("applied");
+  expect_erased("after the write");
   world.Write();
-  EXPECT_EQ(store.rows.size(), kRows - kGone);
+  EXPECT_EQ(store.rows.size(), kRows - kErased);
 }
 
-// However many there are.
-TEST(WaitingRows, AnOpenCountsThemAndReadsNoMoreOfThemThanItMay) {
+// This holds for any number of rows.
+TEST(WaitingRows, AnOpenCountsRowsAndLoadsThemUpToItsLimit) {
   MapStore store;
-  std::vector<WaitingRows> told;
+  std::vector<WaitingRows> counted;
   std::uint64_t whole = 0;
   {
     World world(&store);
     world.Fill();
     world.Write();
-    told = world.slot.waiting();
+    counted = world.slot.waiting();
     whole = world.slot.cached_bytes();
   }
   for (const std::uint64_t part : {0, 1, 2}) {
     World world(&store, whole * part / 2);
-    EXPECT_THAT(world.slot.waiting(), told);
+    EXPECT_THAT(world.slot.waiting(), counted);
     EXPECT_NEAR(static_cast<double>(world.slot.cached_bytes()), static_cast<double>(whole * part / 2),
                 1000.0);
     EXPECT_EQ(world.keeper->rows().outside() == 0, part == 2);
     std::uint64_t found = 0;
     for (std::uint64_t id = 1; id <= kRows; ++id)
-      found += world.Ask("?" + std::to_string(id)).size() > 90 ? 1 : 0;
+      found += world.CommitOne("?" + std::to_string(id)).size() > 90 ? 1 : 0;
     EXPECT_EQ(found, kRows);
   }
 }
 
-// The same records, cut into the same commits: the same fingerprints, whatever is written, evicted or opened again meanwhile.
-TEST(WaitingRows, WhenTheyAreWrittenEvictedAndReadAgainChangesNoFingerprint) {
+// The same records in the same commits give the same fingerprints, independent of writes, evictions and opens.
+TEST(WaitingRows, WritesEvictionsAndReloadsChangeNoFingerprint) {
   for (std::uint32_t seed = 1; seed <= 20; ++seed) {
     std::mt19937 random(seed);
     const auto below = [&random](std::uint32_t n) { return random() % n; };
@@ -332,8 +332,8 @@ TEST(WaitingRows, WhenTheyAreWrittenEvictedAndReadAgainChangesNoFingerprint) {
   }
 }
 
-// Whatever lies in memory, and however a search is cut into several.
-TEST(WaitingRows, TheFirstKeysAreTheSmallestOnesThatAreWantedInOrder) {
+// This holds for any rows in memory and any division of the search.
+TEST(WaitingRows, FirstKeysReturnsTheSmallestWantedKeysInOrder) {
   MapStore store;
   World world(&store);
   world.Fill();
@@ -341,7 +341,8 @@ TEST(WaitingRows, TheFirstKeysAreTheSmallestOnesThatAreWantedInOrder) {
   std::mt19937 random(1);
   for (int round = 0; round < 50; ++round) {
     world.slot.Evict(round % 2 == 0 ? 0 : 50000);
-    for (int n = 0; n < 20; ++n) world.Ask((n % 3 == 0 ? "-" : "?") + std::to_string(1 + random() % kRows));
+    for (int n = 0; n < 20; ++n)
+      world.CommitOne((n % 3 == 0 ? "-" : "?") + std::to_string(1 + random() % kRows));
     const std::uint64_t divisor = 1 + random() % 7;
     const auto wanted = [&](const Key& key, const Row& row) {
       EXPECT_FALSE(row.text.empty());

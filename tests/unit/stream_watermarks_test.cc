@@ -1,4 +1,5 @@
-// A watermark passes when it has been read on all inputs, in order of numbers; what only looks like one moves nothing.
+// A watermark passes when it has been read on all inputs, in order of numbers. A record that only looks like a
+// watermark has no effect.
 #include "common/stream/watermarks.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +20,7 @@ struct World {
 
   World(std::uint32_t sources, std::size_t outside) : watermarks(host, 1, sources, outside) {}
 
-  // Control records up to `number`, which is a watermark or not.
+  // Sends control records up to `number`. `is_watermark`: the last record is a watermark.
   void Control(std::uint64_t number, bool is_watermark) {
     while (control + 1 < number) ASSERT_TRUE(watermarks.OnControl(++control, nullptr).ok());
     const Watermark watermark{.number = number, .time = 100.0 * static_cast<double>(number)};
@@ -45,7 +46,7 @@ struct World {
   std::uint64_t control = 0;
 };
 
-TEST(Watermarks, OnePassesWhenItHasBeenReadOnAllInputsWhicheverIsLast) {
+TEST(Watermarks, OnePassesOnceItHasBeenReadOnAllInputs) {
   for (int last = 0; last < 4; ++last) {
     World world(2, 1);
     for (int step = 1; step <= 4; ++step) {
@@ -62,7 +63,7 @@ TEST(Watermarks, OnePassesWhenItHasBeenReadOnAllInputsWhicheverIsLast) {
   }
 }
 
-TEST(Watermarks, TheyPassInOrderAndALaterOneStandsForThoseBefore) {
+TEST(Watermarks, PassInOrderAndALaterOneImpliesEarlierOnes) {
   World world(2, 1);
   world.Control(2, true);
   world.Control(5, true);
@@ -76,20 +77,20 @@ TEST(Watermarks, TheyPassInOrderAndALaterOneStandsForThoseBefore) {
   EXPECT_THAT(world.Passed(), ElementsAre(6));
 }
 
-TEST(Watermarks, WhatNobodyAnnouncedWhatIsOldAndWhatComesTwiceMovesNothing) {
+TEST(Watermarks, UnannouncedOldAndRepeatedNumbersHaveNoEffect) {
   World world(0, 2);
-  // Before any announcement, far ahead, and under the number of a record that will be none.
+  // Numbers before any announcement, numbers far ahead, and the number of a record that will not be a watermark.
   for (const std::uint64_t forged : {~0ull, 1ull << 60, 4ull, 3ull, 1ull, 0ull})
     world.watermarks.OnOutside(0, forged);
   world.watermarks.OnOutside(1, 5);
   world.Control(5, true);
-  EXPECT_THAT(world.Passed(), IsEmpty()) << "input 0 has not had it";
+  EXPECT_THAT(world.Passed(), IsEmpty()) << "input 0 has not read the watermark";
   for (const std::uint64_t forged : {~0ull, 6ull, 4ull, 1ull}) world.watermarks.OnOutside(0, forged);
   EXPECT_THAT(world.Passed(), IsEmpty());
   world.watermarks.OnOutside(0, 5);
   EXPECT_THAT(world.Passed(), ElementsAre(5));
   for (const std::uint64_t again : {5ull, 5ull, 2ull}) world.watermarks.OnOutside(0, again);
-  world.Control(6, false);  // 6 was none
+  world.Control(6, false);  // 6 is not a watermark
   world.Control(7, true);
   world.Control(8, false);
   world.watermarks.OnOutside(1, 7);
@@ -99,16 +100,16 @@ TEST(Watermarks, WhatNobodyAnnouncedWhatIsOldAndWhatComesTwiceMovesNothing) {
   EXPECT_THAT(world.Passed(), ElementsAre(7));
 }
 
-TEST(Watermarks, AFloodOfNumbersThatNobodyAnnouncesTakesLittleRoomAndStopsNoTime) {
+TEST(Watermarks, AFloodOfForgedNumbersUsesLittleSpaceAndBlocksNothing) {
   World world(0, 1);
   for (std::uint64_t i = 0; i < 100000; ++i) world.watermarks.OnOutside(0, (1ull << 40) + i * 7919 % 100000);
   EXPECT_LT(world.Bytes(), 10000u);
-  world.watermarks.OnOutside(0, 2);  // read before it was announced, and smaller than all of them
+  world.watermarks.OnOutside(0, 2);  // read before its announcement, and smaller than all forged numbers
   world.Control(2, true);
   EXPECT_THAT(world.Passed(), ElementsAre(2));
 }
 
-TEST(Watermarks, WhatASourceHasSaidIsNotTakenBackAndThereAreNoOthers) {
+TEST(Watermarks, ASourceNeverGoesBackAndUnknownSourcesAreAnError) {
   World world(2, 0);
   world.Control(4, true);
   world.Source(0, 4);
@@ -118,8 +119,8 @@ TEST(Watermarks, WhatASourceHasSaidIsNotTakenBackAndThereAreNoOthers) {
   EXPECT_EQ(world.watermarks.OnSource({.source = 2, .watermark = 4}).code(), StatusCode::kCorrupted);
 }
 
-// What an input has behind a watermark is to wait (lockstep), over a restart too.
-TEST(Watermarks, AnInputIsAheadFromItsMarkUntilThatHasPassedOnAll) {
+// In lockstep the records of an input after a watermark must wait, also after a restart.
+TEST(Watermarks, AnInputIsAheadFromAWatermarkUntilItHasPassed) {
   World world(0, 2);
   world.watermarks.OnOutside(0, 1);
   EXPECT_TRUE(world.watermarks.Ahead(0)) << "not announced yet";
@@ -133,10 +134,10 @@ TEST(Watermarks, AnInputIsAheadFromItsMarkUntilThatHasPassedOnAll) {
   EXPECT_FALSE(world.watermarks.Ahead(0));
   EXPECT_FALSE(world.watermarks.Ahead(1));
   world.Control(2, true);
-  EXPECT_FALSE(world.watermarks.Ahead(0)) << "announced, and not read";
+  EXPECT_FALSE(world.watermarks.Ahead(0)) << "announced, but not read";
 }
 
-TEST(Watermarks, ControlHasNoGaps) {
+TEST(Watermarks, ControlMustHaveNoGaps) {
   World world(0, 0);
   world.Control(3, false);
   EXPECT_EQ(world.watermarks.OnControl(3, nullptr).code(), StatusCode::kCorrupted);
@@ -144,7 +145,7 @@ TEST(Watermarks, ControlHasNoGaps) {
   EXPECT_TRUE(world.watermarks.OnControl(4, nullptr).ok());
 }
 
-TEST(Watermarks, WhatCameRestsOnARecordOfControlUntilThatIsRead) {
+TEST(Watermarks, CatchingUpWaitsForTheControlRecordsOfSources) {
   World world(2, 0);
   EXPECT_TRUE(world.watermarks.caught_up());
   ASSERT_TRUE(world.watermarks.OnSource({.source = 1, .control = 2}).ok());
@@ -158,8 +159,8 @@ TEST(Watermarks, WhatCameRestsOnARecordOfControlUntilThatIsRead) {
   EXPECT_TRUE(world.watermarks.caught_up());
 }
 
-// Opened again from its row, it goes on where it was.
-TEST(Watermarks, AreStateAndNothingBesides) {
+// Watermarks that are loaded from their row continue in the same state.
+TEST(Watermarks, AreFullyRestoredFromTheirRow) {
   World before(1, 1);
   before.Control(2, true);
   before.watermarks.OnOutside(0, 4);
@@ -175,12 +176,12 @@ TEST(Watermarks, AreStateAndNothingBesides) {
   EXPECT_THAT(after.Passed(), IsEmpty());
   after.Control(4, true);
   EXPECT_TRUE(after.watermarks.caught_up());
-  EXPECT_THAT(after.Passed(), ElementsAre(2)) << "its input had 4, which stands for 2";
+  EXPECT_THAT(after.Passed(), ElementsAre(2)) << "the source has read 4, which implies 2";
   after.Source(0, 4);
   EXPECT_THAT(after.Passed(), ElementsAre(4));
 }
 
-TEST(Watermarks, OneThatWasBegunIsInHandUntilItEndsAndCountsAsPassed) {
+TEST(Watermarks, ABegunWatermarkIsInProgressUntilItsEnd) {
   World world(0, 0);
   world.Control(1, true);
   world.Control(2, true);

@@ -1,4 +1,5 @@
-// Catalogue events applied to a catalogue: what each changes, what it leaves, and how policy versions count.
+// Catalogue events are applied to a catalogue: the fields that each event changes or keeps, and the numbers of
+// policy versions.
 #include <gtest/gtest.h>
 
 #include "common/credit/policies/policy.h"
@@ -23,7 +24,7 @@ std::optional<RefusalReason> Apply(EventBody body, credit::Catalogue& catalogue)
   return refusal ? std::optional(refusal->reason) : std::nullopt;
 }
 
-TEST(WireCatalogue, ANewAppGetsTheDefaultsOfItsPolicyAndWhatItNamesItself) {
+TEST(WireCatalogue, ANewAppGetsItsPolicysDefaultsAndItsOwnValues) {
   credit::Catalogue catalogue;
   AppChange app = App("benchmark");
   app.constants = ConstantChanges{};
@@ -47,11 +48,11 @@ TEST(WireCatalogue, ANewAppGetsTheDefaultsOfItsPolicyAndWhatItNamesItself) {
   EXPECT_EQ(row.policy.constants, expected);
   EXPECT_EQ(row.name, "app1");
   EXPECT_EQ(row.target_nresults, 2u);
-  EXPECT_EQ(row.min_avg_pfc, 0.0);  // a start value of 0 is a start value
+  EXPECT_EQ(row.min_avg_pfc, 0.0);  // 0 is a valid start value
 }
 
 TEST(WireCatalogue, EveryConstantOfTheRulesCanBeSet) {
-  // One thousand plus its place: a constant that is not reached, or reached under another's name, shows.
+  // Each constant has a different value (1000 plus its place), so that a missing or exchanged constant fails.
   ConstantChanges changes;
   double next = 1000;
   changes.cobblestones_per_gflops_day = next++;
@@ -100,7 +101,7 @@ TEST(WireCatalogue, EveryConstantOfTheRulesCanBeSet) {
   }
 }
 
-TEST(WireCatalogue, AnAppWithoutAPolicyKeepsItsOwnAndANewOneGetsTheDefault) {
+TEST(WireCatalogue, AnAppWithoutAPolicyKeepsItsPolicyOrGetsTheDefault) {
   credit::Catalogue catalogue;
   EXPECT_EQ(Apply(App(""), catalogue), std::nullopt);
   EXPECT_EQ(catalogue.apps.at(1).policy.kind, credit::PolicyKind::kCreditNew);
@@ -116,7 +117,8 @@ TEST(WireCatalogue, AnAppWithoutAPolicyKeepsItsOwnAndANewOneGetsTheDefault) {
   EXPECT_EQ(catalogue.apps.at(1).name, "app one");
   EXPECT_EQ(catalogue.apps.at(1).policy.kind, credit::PolicyKind::kAssigned);
   EXPECT_EQ(catalogue.apps.at(1).policy.constants.max_credit_per_job, 500);
-  EXPECT_EQ(catalogue.apps.at(1).policy.version, 2u);  // by the second event; the third changed nothing of it
+  EXPECT_EQ(catalogue.apps.at(1).policy.version,
+            2u);  // set by the second event; the third event did not change the policy
 }
 
 TEST(WireCatalogue, PolicyVersionsCountChangesAndNeverGoBack) {
@@ -147,7 +149,7 @@ TEST(WireCatalogue, PolicyVersionsCountChangesAndNeverGoBack) {
   EXPECT_EQ(Apply(App("creditold"), catalogue), RefusalReason::kUnknownPolicy);
 }
 
-TEST(WireCatalogue, VersionsComeAndGo) {
+TEST(WireCatalogue, VersionsAreAddedDeprecatedAndDeleted) {
   credit::Catalogue catalogue;
   AppVersionChange version;
   version.row.id = 3;
@@ -163,15 +165,15 @@ TEST(WireCatalogue, VersionsComeAndGo) {
   EXPECT_EQ(Apply(version, catalogue), std::nullopt);
   EXPECT_TRUE(catalogue.versions.at(3).deprecated);
 
-  AppVersionChange gone;
-  gone.row.id = 3;
-  gone.row.deleted = true;
-  EXPECT_EQ(Apply(gone, catalogue), std::nullopt);
+  AppVersionChange deletion;
+  deletion.row.id = 3;
+  deletion.row.deleted = true;
+  EXPECT_EQ(Apply(deletion, catalogue), std::nullopt);
   EXPECT_TRUE(catalogue.versions.empty());
-  EXPECT_EQ(Apply(gone, catalogue), RefusalReason::kUnknownAppVersion);
+  EXPECT_EQ(Apply(deletion, catalogue), RefusalReason::kUnknownAppVersion);
 }
 
-TEST(WireCatalogue, SettingsChangeOnlyWhatTheyName) {
+TEST(WireCatalogue, SettingsChangeOnlyTheFieldsThatTheySet) {
   credit::Catalogue catalogue;
   EXPECT_EQ(
       Apply(SettingsChange{.max_granted_credit = 73e6, .daily_result_quota = 8, .scale_period = std::nullopt},

@@ -1,5 +1,5 @@
-// The hand-written codecs against generated code, on random and on damaged messages, both ways and byte for
-// byte.
+// Compares the hand-written codecs with generated code, on random and on damaged messages, in both directions and
+// byte for byte.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -21,8 +21,7 @@ namespace {
 
 constexpr int kMessages = 20000;
 
-// What our codec makes of bytes: decoded by hand and encoded by hand again; false where the decoder refuses
-// them.
+// Decodes and encodes bytes with the hand-written codecs; false if the decoder refuses the bytes.
 bool RewriteHot(std::string_view bytes, std::string* out) {
   auto event = ParseEvent(bytes);
   if (!event.ok()) return false;
@@ -90,13 +89,13 @@ bool RewriteControl(std::string_view bytes, std::string* out) {
   ProjectId project;
   credit::ScaleTable table;
   if (!DecodeEpoch(control.body, &project, &table)) return false;
-  // An epoch in a control record is the record's project's.
+  // An epoch in a control record belongs to the project of the record.
   EXPECT_EQ(project, control.head.project);
   EncodeControlEpoch(control.head, table, out);
   return true;
 }
 
-// Generated code's view of the same bytes: parsed, without what this build does not know, written again.
+// Parses the bytes with generated code, discards unknown fields, and serializes the message.
 template <class M>
 bool RewriteWithGeneratedCode(std::string_view bytes, M* m, std::string* out) {
   if (!m->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return false;
@@ -105,7 +104,7 @@ bool RewriteWithGeneratedCode(std::string_view bytes, M* m, std::string* out) {
   return true;
 }
 
-// Epochs of the pipeline name each version and app once, in ascending order.
+// Epochs of the pipeline have each version and each app once, in ascending order.
 void SortAndThin(v1::Epoch* epoch) {
   std::map<std::uint64_t, v1::VersionScale> versions;
   for (const auto& v : epoch->versions()) versions[v.app_version()] = v;
@@ -117,7 +116,7 @@ void SortAndThin(v1::Epoch* epoch) {
   for (const auto& [id, a] : apps) *epoch->add_apps() = a;
 }
 
-// What the codecs' callers never write, taken out of a random message.
+// Removes the fields that the callers of the codecs never write from a random message.
 void Tidy(v1::Epoch* m) { SortAndThin(m); }
 void Tidy(v1::Claim* m) {
   m->clear_passed();
@@ -139,7 +138,7 @@ void Tidy(v1::Envelope* m) {
   m->clear_line();
   if (m->settings().estimates().ByteSizeLong() == 0 && m->has_settings())
     m->mutable_settings()->clear_estimates();
-  // An average always comes with its opening.
+  // An opening always contains its averages.
   if (m->has_opening_host_version()) {
     m->mutable_opening_host_version()->mutable_pfc();
     m->mutable_opening_host_version()->mutable_et();
@@ -179,8 +178,8 @@ TEST(WireEquality, ControlRecordsAreWrittenAsGeneratedCodeWritesThem) {
   ExpectSameBytes<v1::Control>(RewriteControl);
 }
 
-// True if every enum, and what is one in all but name, fits into a byte: others are narrowed to 255 on
-// purpose.
+// True if every enum, and every field with the meaning of an enum, fits into a byte. The codecs narrow other
+// values to 255 on purpose.
 bool EnumsFit(const google::protobuf::Message& m) {
   using Field = google::protobuf::FieldDescriptor;
   const auto* reflection = m.GetReflection();
@@ -205,8 +204,9 @@ bool EnumsFit(const google::protobuf::Message& m) {
   return true;
 }
 
-// Damaged messages that both still read must be read alike. Each side may refuse what the other takes: ours
-// groups and varints of more than 64 bits, generated code tags of more than five bytes.
+// Damaged messages that both decoders accept must be decoded equally. Each decoder may refuse messages that the
+// other accepts: the hand-written decoders refuse groups and varints of more than 64 bits, generated code refuses
+// tags of more than five bytes.
 template <class M>
 void ExpectSameReading(bool (*rewrite)(std::string_view, std::string*)) {
   Random random(4711);
@@ -219,15 +219,15 @@ void ExpectSameReading(bool (*rewrite)(std::string_view, std::string*)) {
     M read;
     std::string generated;
     std::string ours;
-    const bool they = RewriteWithGeneratedCode(bytes, &read, &generated);
-    const bool we = rewrite(bytes, &ours);
-    if (we && !they) ++only_ours;
-    if (!we || !they || !EnumsFit(read)) continue;
+    const bool generated_ok = RewriteWithGeneratedCode(bytes, &read, &generated);
+    const bool ours_ok = rewrite(bytes, &ours);
+    if (ours_ok && !generated_ok) ++only_ours;
+    if (!ours_ok || !generated_ok || !EnumsFit(read)) continue;
     Tidy(&read);
     ASSERT_EQ(ours, read.SerializeAsString()) << read.DebugString();
     ++both;
   }
-  EXPECT_GT(both, kMessages / 20) << "the damage is so bad that little is compared";
+  EXPECT_GT(both, kMessages / 20) << "too few damaged messages are compared";
   EXPECT_LT(only_ours, kMessages / 100);
 }
 
@@ -253,7 +253,8 @@ TEST(WireEquality, DamagedEpochsAreReadAsGeneratedCodeReadsThem) {
   ExpectSameReading<v1::Epoch>(RewriteEpoch);
 }
 
-// The same bytes prove nothing if reader and writer swap two fields alike: each value under its name.
+// Equal bytes prove nothing if reader and writer swap the same two fields. Therefore each value is compared by
+// name.
 TEST(WireEquality, EachFieldOfAClaimIsReadUnderItsName) {
   Random random(7);
   for (int i = 0; i < 200; ++i) {
@@ -343,7 +344,7 @@ TEST(WireEquality, EachFieldOfACompletionAndAValidationIsReadUnderItsName) {
   EXPECT_EQ(f.received_time, 11.25);
   EXPECT_EQ(f.delay_bound, 12.25);
   EXPECT_EQ(f.reported_flops, 13.25);
-  EXPECT_EQ(f.reported_credit, 0.0);  // named as nothing, not left out
+  EXPECT_EQ(f.reported_credit, 0.0);  // present with the value 0, not left out
 
   auto* v = e.mutable_validation();
   v->set_result(1);
@@ -380,7 +381,7 @@ TEST(WireEquality, EachFieldOfACompletionAndAValidationIsReadUnderItsName) {
   EXPECT_TRUE(g.check_failed);
 }
 
-// Told from a record by its first bytes, and nothing that a codec of records stumbles over.
+// The first bytes distinguish a late trickle from a claim.
 TEST(WireEquality, ALateTrickleIsWrittenAsGeneratedCodeWritesItAndIsNoClaim) {
   Random random(9);
   for (int i = 0; i < 500; ++i) {
@@ -398,7 +399,7 @@ TEST(WireEquality, ALateTrickleIsWrittenAsGeneratedCodeWritesItAndIsNoClaim) {
   }
 }
 
-TEST(WireEquality, HowFarAPartitionHasComeIsWrittenAsGeneratedCodeWritesItAndIsNoRecord) {
+TEST(WireEquality, PassedIsWrittenAsGeneratedCodeWritesItAndIsNoRecord) {
   Random random(8);
   for (int i = 0; i < 2000; ++i) {
     const auto m = RandomMessage<v1::Passed>(random);
@@ -435,14 +436,14 @@ TEST(WireEquality, HowFarAPartitionHasComeIsWrittenAsGeneratedCodeWritesItAndIsN
     EXPECT_FALSE(IsPassedPosting(posted.SerializeAsString()));
 
     const auto all = RandomMessage<v1::MarkPassed>(random);
-    WatermarkPassed told;
-    ASSERT_TRUE(DecodeWatermarkPassed(all.SerializeAsString(), &told));
-    EXPECT_EQ(told.number, all.number());
-    EXPECT_EQ(told.barrier, all.barrier());
-    EXPECT_EQ(told.partition, all.partition());
-    EXPECT_EQ(told.moved, all.moved());
+    WatermarkPassed message;
+    ASSERT_TRUE(DecodeWatermarkPassed(all.SerializeAsString(), &message));
+    EXPECT_EQ(message.number, all.number());
+    EXPECT_EQ(message.barrier, all.barrier());
+    EXPECT_EQ(message.partition, all.partition());
+    EXPECT_EQ(message.moved, all.moved());
     std::string ours;
-    EncodeWatermarkPassed(told, &ours);
+    EncodeWatermarkPassed(message, &ours);
     EXPECT_EQ(ours, all.SerializeAsString());
   }
   Passed read;
@@ -450,7 +451,7 @@ TEST(WireEquality, HowFarAPartitionHasComeIsWrittenAsGeneratedCodeWritesItAndIsN
   EXPECT_FALSE(DecodePassed(PassedIn::kClaim, "\xba\x02\x01", &read));
 }
 
-TEST(WireEquality, EachFieldOfAGrantIsReadUnderItsNameAndAccountsReadNoFurtherThanTheyNeed) {
+TEST(WireEquality, EachFieldOfAGrantIsReadUnderItsNameAndItsHeadAlone) {
   v1::Grant m;
   m.set_project(1);
   m.set_user(2);
@@ -476,7 +477,7 @@ TEST(WireEquality, EachFieldOfAGrantIsReadUnderItsNameAndAccountsReadNoFurtherTh
   other->set_pfc(25.5);
   other->set_claimed(26.5);
   other->set_min_avg_pfc(27.5);
-  other->set_epoch(0);  // named, not left out
+  other->set_epoch(0);  // present, not left out
   other->set_fpops_est(29.5);
   m.mutable_claim()->set_result(6);
 
@@ -516,11 +517,11 @@ TEST(WireEquality, EachFieldOfAGrantIsReadUnderItsNameAndAccountsReadNoFurtherTh
   GrantHead head;
   ASSERT_TRUE(DecodeGrantHead(bytes, &head));
   EXPECT_EQ(head, expected);
-  // What lies behind the small fields may be anything: it is not read.
+  // The bytes after the fields of the head are not read, so they may be damaged.
   ASSERT_TRUE(DecodeGrantHead(bytes.substr(0, bytes.size() - 3), &head));
   EXPECT_EQ(head, expected);
   EXPECT_FALSE(DecodeGrant(bytes.substr(0, bytes.size() - 3), &grant));
-  // But where the flags tell of more.
+  // If the flags show further fields, the head includes them.
   m.set_flags(credit::kGrantSettles);
   m.set_settles_micro(-21);
   m.set_recent_off(22.5);
@@ -532,14 +533,14 @@ TEST(WireEquality, EachFieldOfAGrantIsReadUnderItsNameAndAccountsReadNoFurtherTh
   EXPECT_FALSE(DecodeGrantHead(bytes.substr(0, 3), &head));
 }
 
-TEST(WireEquality, EachFieldOfATrickleThatBroughtNothingIsReadUnderItsName) {
+TEST(WireEquality, EachFieldOfAnUnpaidTrickleIsReadUnderItsName) {
   v1::Grant m;
   m.set_kind(v1::GRANT_KIND_TRICKLE);
   m.set_reason("steps: negative");
   auto* p = m.mutable_partial();
   p->set_trickle(1);
   p->set_app_version(14);
-  p->set_phase(0);  // named, not left out
+  p->set_phase(0);  // present, not left out
   p->set_model_version("6.08");
   p->set_outcome(6);
   p->set_refusal(7);
@@ -567,10 +568,10 @@ TEST(WireEquality, EachFieldOfATrickleThatBroughtNothingIsReadUnderItsName) {
   EXPECT_EQ(grant.partial->phase, std::nullopt);
 }
 
-PartialGrant Told(const std::vector<TrickleElement>& others) {
-  PartialGrant told;
-  TakeOthers(others, &told);
-  return told;
+PartialGrant PartialWith(const std::vector<TrickleElement>& others) {
+  PartialGrant message;
+  TakeOthers(others, &message);
+  return message;
 }
 
 std::string BytesOf(const PartialGrant& partial) {
@@ -579,11 +580,11 @@ std::string BytesOf(const PartialGrant& partial) {
   return bytes;
 }
 
-TEST(WireEquality, WhatElseATrickleSaysIsWrittenAsGeneratedCodeReadsIt) {
-  const PartialGrant told =
-      Told({{"data", "287"}, {"vr", "6.08"}, {"empty", ""}, {"data", std::string(1010, 'x')}});
+TEST(WireEquality, OtherTrickleElementsAreWrittenAsGeneratedCodeReadsThem) {
+  const PartialGrant message =
+      PartialWith({{"data", "287"}, {"vr", "6.08"}, {"empty", ""}, {"data", std::string(1010, 'x')}});
   v1::PartialGrant m;
-  ASSERT_TRUE(m.ParseFromString(BytesOf(told)));
+  ASSERT_TRUE(m.ParseFromString(BytesOf(message)));
   ASSERT_EQ(m.others_size(), 2);
   EXPECT_EQ(m.others(0).name(), "data");
   EXPECT_EQ(m.others(0).text(), "287");
@@ -592,24 +593,24 @@ TEST(WireEquality, WhatElseATrickleSaysIsWrittenAsGeneratedCodeReadsIt) {
   EXPECT_EQ(m.others_left_out(), 1u);
   EXPECT_EQ(m.bytes_left_out(), 1014u);
   PartialGrant read;
-  ASSERT_TRUE(DecodePartialGrant(BytesOf(told), &read));
-  EXPECT_EQ(read.others, told.others);
+  ASSERT_TRUE(DecodePartialGrant(BytesOf(message), &read));
+  EXPECT_EQ(read.others, message.others);
   EXPECT_EQ(read.bytes_left_out, 1014u);
-  EXPECT_FALSE(DecodePartialGrant(BytesOf(told).substr(0, 12), &read));
+  EXPECT_FALSE(DecodePartialGrant(BytesOf(message).substr(0, 12), &read));
 }
 
-TEST(WireEquality, OfWhatElseATrickleSaysSoMuchIsKept) {
-  EXPECT_EQ(Told({{"data", std::string(1020, 'x')}}).others.size(), 1u);
-  EXPECT_EQ(Told({{"data", std::string(1020, 'x')}}).others_left_out, 0u);
-  const PartialGrant beyond = Told({{"data", std::string(1021, 'x')}, {"a", "b"}});
-  EXPECT_TRUE(beyond.others.empty()) << "what comes behind is no beginning";
+TEST(WireEquality, OtherTrickleElementsAreKeptUpToALimit) {
+  EXPECT_EQ(PartialWith({{"data", std::string(1020, 'x')}}).others.size(), 1u);
+  EXPECT_EQ(PartialWith({{"data", std::string(1020, 'x')}}).others_left_out, 0u);
+  const PartialGrant beyond = PartialWith({{"data", std::string(1021, 'x')}, {"a", "b"}});
+  EXPECT_TRUE(beyond.others.empty()) << "the elements after a dropped element are dropped too";
   EXPECT_EQ(beyond.others_left_out, 2u);
   EXPECT_EQ(beyond.bytes_left_out, 1027u);
-  // Longer ones are no version.
-  EXPECT_EQ(Told({{"vr", std::string(64, 'x')}}).model_version.size(), 64u);
-  EXPECT_TRUE(Told({{"vr", std::string(64, 'x')}}).others.empty());
-  EXPECT_EQ(Told({{"vr", std::string(65, 'x')}}).others.size(), 1u);
-  EXPECT_EQ(BytesOf(Told({})), "") << "where there is nothing, no byte more";
+  // A longer text is not a version.
+  EXPECT_EQ(PartialWith({{"vr", std::string(64, 'x')}}).model_version.size(), 64u);
+  EXPECT_TRUE(PartialWith({{"vr", std::string(64, 'x')}}).others.empty());
+  EXPECT_EQ(PartialWith({{"vr", std::string(65, 'x')}}).others.size(), 1u);
+  EXPECT_EQ(BytesOf(PartialWith({})), "") << "an empty message has no bytes";
 }
 
 TEST(WireEquality, EachFieldOfAHostsTransferIsReadUnderItsName) {
@@ -824,12 +825,12 @@ TEST(WireEquality, ASampleBatchCanBeBuiltSampleBySample) {
   }
 }
 
-// Every decoder, on every beginning of a message and on garbage: under AddressSanitizer a read past the end
-// is seen.
-TEST(WireEquality, CutOffAndRandomBytesAreReadWithoutHarm) {
+// Runs every decoder on every prefix of a message and on random bytes. AddressSanitizer detects a read past the
+// end.
+TEST(WireEquality, TruncatedAndRandomBytesAreReadSafely) {
   Random random(99);
   const auto read_all = [](std::string_view part) {
-    // A copy of the exact size on the heap, so that one byte too far is one byte outside.
+    // A copy of the exact size on the heap, so that a read of one byte too many is outside of the copy.
     const std::vector<char> exact(part.begin(), part.end());
     const std::string_view bytes(exact.data(), exact.size());
     std::string out;

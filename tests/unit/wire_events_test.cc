@@ -1,4 +1,4 @@
-// Events as values: which kind, where to, well-formed or why not, and as text.
+// Events: their kinds, routing, checks and refusal reasons, and their text form.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -27,7 +27,8 @@ std::string FromJson(std::string_view line) {
   return bytes.ok() ? *bytes : std::string();
 }
 
-// Every text of every message that an event can hold, by reflection: a new one without a limit fails here.
+// Visits every text field of every message that an event can contain, by reflection, so that a new field without a
+// limit fails.
 void EachText(
     const google::protobuf::Descriptor* type, std::vector<const google::protobuf::FieldDescriptor*>* path,
     const std::function<void(const std::vector<const google::protobuf::FieldDescriptor*>&)>& visit) {
@@ -67,7 +68,8 @@ TEST(WireEvents, EveryTextOfTheSchemaHasALimit) {
   int texts = 0;
   EachText(v1::Envelope::descriptor(), &path, [&](const auto& fields) {
     const std::string name(fields.back()->full_name());
-    if (name == "cobblestone.v1.HandedEvent.event") return;  // the pipeline's own; an event in it was checked
+    if (name == "cobblestone.v1.HandedEvent.event")
+      return;  // written by the pipeline; the event in it was checked
     ++texts;
     const auto refused = CheckWithText(fields, (64 << 10) + 1);
     ASSERT_TRUE(refused) << name;
@@ -75,7 +77,7 @@ TEST(WireEvents, EveryTextOfTheSchemaHasALimit) {
     EXPECT_NE(refused->detail.find("bytes, more than"), std::string::npos) << name << ": " << refused->detail;
     const auto fits = CheckWithText(fields, 1016);
     EXPECT_TRUE(!fits || fits->detail.find("bytes, more than") == std::string::npos) << name;
-    // A badge's name has 255 bytes at BOINC, and none of the pipeline's lists shows it.
+    // BOINC allows 255 bytes for the name of a badge, and no list of the pipeline shows the name.
     const bool other = name == "cobblestone.v1.TrickleElement.name" || name.ends_with(".Badge.name");
     if (fields.back()->name() == "name" && !other) {
       const auto longer = CheckWithText(fields, 1017);
@@ -95,7 +97,7 @@ TEST(WireEvents, KindsAreTheFieldsOfEnvelope) {
   for (int i = 0; i < event->field_count(); ++i) {
     const auto* field = event->field(i);
     EXPECT_EQ(EventKindName(static_cast<EventKind>(field->number())), field->name());
-    // An empty event of each kind is recognised by all ways to look at it.
+    // Every reader recognises an empty event of each kind.
     v1::Envelope e;
     e.GetReflection()->MutableMessage(&e, field);
     const std::string bytes = e.SerializeAsString();
@@ -106,7 +108,7 @@ TEST(WireEvents, KindsAreTheFieldsOfEnvelope) {
   }
 }
 
-TEST(WireEvents, RefusalReasonsAreThoseOfTheSchema) {
+TEST(WireEvents, RefusalReasonsMatchTheSchema) {
   const auto* reasons = v1::RefusalReason_descriptor();
   EXPECT_EQ(reasons->value(reasons->value_count() - 1)->number(), static_cast<int>(kLastRefusalReason));
   for (int i = 0; i < reasons->value_count(); ++i) {
@@ -190,7 +192,7 @@ TEST(WireEvents, EveryKindHasItsKey) {
   }
 }
 
-TEST(WireEvents, AnEventIsSeenThroughWithoutBeingRead) {
+TEST(WireEvents, PeekReadsAnEventWithoutDecodingIt) {
   const std::string bytes =
       FromJson(R"({"id":"7","project":3,"time":1750005239.671617,"completion":{"host":"2"}})");
   EXPECT_EQ(PeekEventTime(bytes), 1750005239.671617);
@@ -201,7 +203,7 @@ TEST(WireEvents, AnEventIsSeenThroughWithoutBeingRead) {
   EXPECT_EQ(PeekEventTime(""), 0.0);
 }
 
-TEST(WireEvents, AKindOfTheFutureIsToldFromOneThatIsMalformed) {
+TEST(WireEvents, AnUnknownKindIsDistinguishedFromAMalformedEvent) {
   const std::string bytes(
       "\x08\x01\x10\x01\xa2\x06\x03"
       "abc",
@@ -215,7 +217,7 @@ TEST(WireEvents, AKindOfTheFutureIsToldFromOneThatIsMalformed) {
   EXPECT_EQ(ParseEvent("\x08").status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST(WireEvents, AnEnumTooLargeForAByteIsNotTakenForASmallOne) {
+TEST(WireEvents, AnEnumTooLargeForAByteIsNotReadAsASmallOne) {
   v1::Envelope e;
   e.set_id(1);
   e.set_project(1);
@@ -249,8 +251,8 @@ TEST(WireEvents, DevicesAreSummedByKind) {
   EXPECT_EQ(EncodeEvent(*parsed), bytes);
 }
 
-// In front of an event, as whoever takes it in writes it, or inside, where it means nothing.
-TEST(WireEvents, AnEventsLineIsTakenOffAndIsNoPartOfIt) {
+// Ingest writes the number of the line before an event. A line number inside an event has no meaning.
+TEST(WireEvents, TheLineOfAnEventIsRemovedAndNoPartOfTheEvent) {
   const std::string event = FromJson(R"({"id":"1","project":1,"completion":{"result":"1"}})");
   for (const std::uint64_t line : {0ull, 1ull, 127ull, 128ull, 1ull << 40, ~0ull}) {
     std::string with_line;
@@ -259,7 +261,8 @@ TEST(WireEvents, AnEventsLineIsTakenOffAndIsNoPartOfIt) {
     const stream::RecordView record = WithoutLine({.line = 5, .value = with_line});
     EXPECT_EQ(record.line, line);
     EXPECT_EQ(record.value, event);
-    EXPECT_EQ(PeekRouting(with_line), PeekRouting(event)) << "it is an Envelope all the same";
+    EXPECT_EQ(PeekRouting(with_line), PeekRouting(event))
+        << "an event with a line number is still an Envelope";
     v1::Envelope envelope;
     ASSERT_TRUE(envelope.ParseFromString(with_line));
     EXPECT_EQ(envelope.line(), line);
@@ -268,10 +271,10 @@ TEST(WireEvents, AnEventsLineIsTakenOffAndIsNoPartOfIt) {
   EXPECT_EQ(WithoutLine({.value = event}).value, event);
   for (const std::string& cut :
        {std::string("\x78"), std::string("\x78\x80\x80"), "\x78" + std::string(12, '\xff')})
-    EXPECT_EQ(WithoutLine({.value = cut}).value, cut) << "to be refused as it came";
+    EXPECT_EQ(WithoutLine({.value = cut}).value, cut) << "the record is refused with its original bytes";
 }
 
-TEST(WireEvents, AReusedEventKeepsNothingOfTheLast) {
+TEST(WireEvents, AReusedEventKeepsNoOldFields) {
   HotEvent event;
   ASSERT_EQ(DecodeHot(FromJson(R"({"id":"9","project":9,"time":9,"completion":{"result":"9","host":"9",)"
                                R"("reported_flops":9,"elapsed_time":9,"usage":[{"count":1}]}})"),
@@ -296,7 +299,7 @@ constexpr std::string_view kValidationLine =
     R"({"id":"7","project":1,"time":1750005239.5,"validation":{"result":"4","host":"6","workunit":"4",)"
     R"("app":"1","fpops_est":3e13,"fpops_bound":3e14,"state":"VALIDATE_STATE_VALID","pass":1,"claims":1}})";
 
-// The reason for which a line is refused, "good" if it is not. Both decoders must agree.
+// The reason why a line is refused, or "good". Both decoders must agree.
 std::string Verdict(std::string_view line) {
   const std::string bytes = FromJson(line);
   auto event = ParseEvent(bytes);
@@ -318,7 +321,7 @@ std::string Replaced(std::string_view line, std::string_view from, std::string_v
   return at == std::string::npos ? out : out.replace(at, from.size(), to);
 }
 
-TEST(WireCheck, ABarrierSaysNothingButItsIdAndAMarkFromOutsideIsNone) {
+TEST(WireCheck, ABarrierNeedsOnlyAnIdAndAMarkFromOutsideIsRefused) {
   EXPECT_EQ(Verdict(R"({"id":"5","barrier":{}})"), "good");
   EXPECT_EQ(Verdict(R"({"id":"5","project":3,"time":17,"barrier":{}})"), "good");
   EXPECT_EQ(Verdict(R"({"barrier":{}})"), "MISSING_FIELD");
@@ -327,7 +330,7 @@ TEST(WireCheck, ABarrierSaysNothingButItsIdAndAMarkFromOutsideIsNone) {
   EXPECT_EQ(Verdict(R"({"mark":{}})"), "NOT_SUPPORTED");
 }
 
-TEST(WireCheck, ACompletionIsRefusedForWhatNoProjectCanMean) {
+TEST(WireCheck, ACompletionWithImpossibleValuesIsRefused) {
   EXPECT_EQ(Verdict(kCompletionLine), "good");
   struct Case {
     const char* from;
@@ -359,7 +362,7 @@ TEST(WireCheck, ACompletionIsRefusedForWhatNoProjectCanMean) {
       {R"("cpu_time":26007.5)", R"("cpu_time":1,"reported_flops":"Infinity")", "NOT_FINITE"},
       {R"("cpu_time":26007.5)", R"("cpu_time":1,"usage":[{"count":-1}])", "NEGATIVE"},
       {R"("cpu_time":26007.5)", R"("cpu_time":1,"usage":[{"count":"NaN"}])", "NOT_FINITE"},
-      // What real projects send: the policy decides.
+      // Real projects send these values; the policy decides.
       {R"("elapsed_time":26812.25)", R"("elapsed_time":-5)", "good"},
       {R"("elapsed_time":26812.25)", R"("elapsed_time":0)", "good"},
       {R"("elapsed_time":26812.25)", R"("elapsed_time":1e200)", "good"},
@@ -376,7 +379,7 @@ TEST(WireCheck, ACompletionIsRefusedForWhatNoProjectCanMean) {
   }
 }
 
-TEST(WireCheck, OnlyAFailureMayComeWithoutAResult) {
+TEST(WireCheck, OnlyAFailureMayHaveNoResult) {
   const auto without_result = [](const char* outcome) {
     return std::string(
                R"({"id":"7","project":1,"time":5,"completion":{"host":"6","app":"1","app_version":"-3",)") +
@@ -388,7 +391,7 @@ TEST(WireCheck, OnlyAFailureMayComeWithoutAResult) {
   EXPECT_EQ(Verdict(without_result("OUTCOME_ABORTED_BY_USER")), "MISSING_FIELD");
 }
 
-TEST(WireCheck, AValidationIsRefusedForWhatNoProjectCanMean) {
+TEST(WireCheck, AValidationWithImpossibleValuesIsRefused) {
   EXPECT_EQ(Verdict(kValidationLine), "good");
   struct Case {
     const char* from;
@@ -421,7 +424,7 @@ TEST(WireCheck, AValidationIsRefusedForWhatNoProjectCanMean) {
   }
 }
 
-TEST(WireCheck, OtherKindsAreRefusedForWhatNoProjectCanMean) {
+TEST(WireCheck, OtherKindsWithImpossibleValuesAreRefused) {
   struct Case {
     const char* event;
     const char* verdict;
@@ -597,36 +600,36 @@ TEST(WireCheck, OtherKindsAreRefusedForWhatNoProjectCanMean) {
 
 // ---- As text ----------------------------------------------------------------------------------------------
 
-// What is absent is told apart from what is 0 or empty, in JSON and in bytes.
-TEST(WireJson, AMemberEventTellsTheFieldsThatItHas) {
-  const auto told = [](std::string_view line) {
+// An absent field is distinguished from a field that is 0 or empty, in JSON and in bytes.
+TEST(WireJson, AMemberEventRecordsTheFieldsThatAreSet) {
+  const auto parse = [](std::string_view line) {
     const auto event = ParseEvent(FromJson(line));
     EXPECT_TRUE(event.ok()) << line;
-    // There and back.
+    // The event round-trips.
     const auto again = ParseEvent(EncodeEvent(*event));
     EXPECT_TRUE(again.ok() && EncodeEvent(*again) == EncodeEvent(*event)) << line;
     return *event;
   };
-  const auto user = std::get<UserMember>(told(R"({"user":{"user":1,"team":0}})").body);
+  const auto user = std::get<UserMember>(parse(R"({"user":{"user":1,"team":0}})").body);
   EXPECT_EQ(user.present, UserMember::kTeam);
-  EXPECT_EQ(std::get<UserMember>(told(R"({"user":{"user":1,"name":"","country":"x"}})").body).present,
+  EXPECT_EQ(std::get<UserMember>(parse(R"({"user":{"user":1,"name":"","country":"x"}})").body).present,
             UserMember::kName | UserMember::kCountry);
   const auto host =
-      std::get<HostMember>(told(R"({"host":{"host":1,"cpus":4,"profile":{"hidden":false}}})").body);
+      std::get<HostMember>(parse(R"({"host":{"host":1,"cpus":4,"profile":{"hidden":false}}})").body);
   EXPECT_EQ(host.present, HostMember::kCpus);
   ASSERT_TRUE(host.profile.has_value());
   EXPECT_EQ(host.profile->present, FieldBit(4));
-  const auto gone = std::get<HostMember>(told(R"({"host":{"host":1,"deleted":true}})").body);
-  EXPECT_EQ(gone.present, 0u);
-  EXPECT_EQ(gone.Sets(), HostMember::kAllFields);
-  EXPECT_EQ(std::get<TeamMember>(told(R"({"team":{"team":1}})").body).present, 0u);
-  // What is made here has all fields.
+  const auto deleted_host = std::get<HostMember>(parse(R"({"host":{"host":1,"deleted":true}})").body);
+  EXPECT_EQ(deleted_host.present, 0u);
+  EXPECT_EQ(deleted_host.Sets(), HostMember::kAllFields);
+  EXPECT_EQ(std::get<TeamMember>(parse(R"({"team":{"team":1}})").body).present, 0u);
+  // An event that is made in code has all fields.
   const auto all = ParseEvent(EncodeEvent({.head = {}, .body = TeamMember{.team = TeamId(1)}}));
   ASSERT_TRUE(all.ok());
   EXPECT_EQ(std::get<TeamMember>(all->body).present, TeamMember::kAllFields);
 }
 
-TEST(WireJson, ALineGoesThereAndBackExactly) {
+TEST(WireJson, ALineRoundTripsExactly) {
   v1::Envelope e;
   e.set_id(std::numeric_limits<std::uint64_t>::max());
   e.set_project(1);
@@ -645,7 +648,7 @@ TEST(WireJson, ALineGoesThereAndBackExactly) {
   EXPECT_EQ(FromJson(*line), bytes) << *line;
 }
 
-TEST(WireJson, NumbersThatJsonHasNoWordForAreTexts) {
+TEST(WireJson, NonFiniteNumbersAreTexts) {
   auto event =
       ParseEvent(FromJson(R"({"time":"-Infinity","completion":{"cpu_time":"NaN","elapsedTime":1e308}})"));
   ASSERT_TRUE(event.ok());
@@ -654,7 +657,7 @@ TEST(WireJson, NumbersThatJsonHasNoWordForAreTexts) {
   EXPECT_EQ(std::get<Completion>(event->body).facts.elapsed_time, 1e308);
 }
 
-TEST(WireJson, TheExamplesOfTheSchemasReadMeAreGoodEvents) {
+TEST(WireJson, TheExamplesInTheSchemasReadMeAreValidEvents) {
   std::ifstream file(std::string(COBBLESTONE_SOURCE_DIR) + "/schemas/README.md");
   int examples = 0;
   for (std::string line; std::getline(file, line);) {
@@ -665,7 +668,7 @@ TEST(WireJson, TheExamplesOfTheSchemasReadMeAreGoodEvents) {
   EXPECT_EQ(examples, 2);
 }
 
-TEST(WireJson, AnErrorNamesWhatIsWrong) {
+TEST(WireJson, AnErrorNamesTheProblem) {
   const auto message = [](std::string_view line) {
     auto bytes = EnvelopeFromJson(line);
     EXPECT_FALSE(bytes.ok()) << line;
@@ -692,8 +695,8 @@ std::string KeptOf(const Refused& refused, bool* left_out) {
   return read.original;
 }
 
-// `refused` is kept for ever; a deleted member's texts must not be.
-TEST(WireRefused, OfAMemberNoTextIsKeptAndOfWhatIsNoEventNothing) {
+// The topic `refused` is kept for ever, but the texts of a deleted member must not be.
+TEST(WireRefused, KeepsNoTextOfAMemberAndNoBytesOfANonEvent) {
   struct Case {
     const char* json;
     bool left_out;
@@ -724,7 +727,7 @@ TEST(WireRefused, OfAMemberNoTextIsKeptAndOfWhatIsNoEventNothing) {
     EXPECT_EQ(kept == *event, !c.left_out) << c.json;
     const auto again = EnvelopeToJson(kept);
     ASSERT_TRUE(again.ok());
-    EXPECT_NE(again->find("\"7\""), std::string::npos) << "numbers stay: " << *again;
+    EXPECT_NE(again->find("\"7\""), std::string::npos) << "ids are kept: " << *again;
   }
   bool left_out = false;
   EXPECT_EQ(KeptOf({.original = "Ada MARKER"}, &left_out), "");
@@ -738,7 +741,7 @@ TEST(WireRefused, OfAMemberNoTextIsKeptAndOfWhatIsNoEventNothing) {
   EXPECT_FALSE(left_out);
 }
 
-TEST(WireJsonLines, AMessageNamesTheFaultAndNotTheLine) {
+TEST(WireJsonLines, AMessageNamesTheFaultWithoutTheText) {
   for (const char* line :
        {"MARKER <a@b> MARKER", R"({"user":{"user":"3","name":"MARKER","coutry":"MARKER"}})",
         R"({"user":{"create_time":"MARKER \" MARKER"}})", R"({"MARKER of mine":1})",
@@ -756,7 +759,7 @@ TEST(WireJsonLines, AMessageNamesTheFaultAndNotTheLine) {
             std::string::npos);
 }
 
-TEST(WireRefused, OfWhereItCameFromEachByteIsText) {
+TEST(WireRefused, InvalidUtf8InItsTextsIsReplaced) {
   Refused refused;
   refused.refusal = {RefusalReason::kUndecodable, "caf\xc3\xa9 \xff\xfe, \xe2\x82"};
   refused.topic = "completions";

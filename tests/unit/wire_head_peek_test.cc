@@ -13,7 +13,7 @@
 namespace cobblestone::wire {
 namespace {
 
-// Varints of every length, and none at all.
+// Numbers with varints of every length, and 0, which is left out.
 std::vector<std::uint64_t> Numbers() {
   std::vector<std::uint64_t> all = {0, 1, std::numeric_limits<std::uint64_t>::max()};
   for (int bit = 7; bit < 64; bit += 7)
@@ -56,7 +56,7 @@ GrantHead GrantOf(std::uint64_t n, std::uint64_t app, bool whole) {
   return grant;
 }
 
-TEST(HeadPeek, GivesWhatDecodingGives) {
+TEST(HeadPeek, ReadsTheSameAsDecoding) {
   for (const std::uint64_t n : Numbers()) {
     for (const std::uint64_t app : Numbers()) {
       for (const bool whole : {false, true}) {
@@ -80,13 +80,13 @@ TEST(HeadPeek, GivesWhatDecodingGives) {
   }
 }
 
-TEST(HeadPeek, NothingIsReadBehindTheEndAndWhatIsCutOffIsSeenByTheSlowWay) {
+TEST(HeadPeek, NothingIsReadPastTheEndOfTruncatedBytes) {
   std::string claim;
   EncodeClaim(ClaimOf(1u << 30, 1ull << 60, true), &claim);
   std::string grant;
   EncodeGrant(GrantOf(1u << 30, 1ull << 60, true), {}, {}, claim, &grant);
   for (std::size_t size = 0; size < grant.size(); ++size) {
-    // Of its own, so that a sanitizer sees a step too far.
+    // A copy of the exact size, so that a sanitizer detects a read past the end.
     const std::vector<char> cut(grant.begin(), grant.begin() + static_cast<std::ptrdiff_t>(size));
     const std::string_view bytes(cut.data(), cut.size());
     GrantHead head;

@@ -1,4 +1,4 @@
-// What is kept for statistics files: of events about one subject the newest counts, in whatever order they come.
+// Rows for statistics files: the newest event about a subject counts, in any order of arrival.
 #include "services/stage/profile_rows.h"
 
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@ EventStamp At(double time, std::uint64_t id, std::uint32_t hash = 1) {
   return {.id = id, .time = time, .hash = hash};
 }
 
-struct Said {
-  EventStamp word;
+struct MemberEvent {
+  EventStamp stamp;
   bool deleted = false;
   std::optional<UserProfile> profile;
   std::string country = {};
@@ -33,40 +33,40 @@ struct Said {
 
 UserProfile Of(const std::string& url) { return {.url = url}; }
 
-// As a stage does: events that later ones have overtaken are told to the profile too.
-std::optional<std::string> UrlAfter(const std::vector<Said>& events) {
+// Like a stage, passes overtaken events to the profile too.
+std::optional<std::string> UrlAfter(const std::vector<MemberEvent>& events) {
   stream::TableHost host;
   stream::Table<ProfileRow<UserProfile>> table(host, stream::TableSpec<ProfileRow<UserProfile>>{.id = 1},
                                                true);
   EventStamp in_force;
-  bool gone = false;
-  for (const Said& said : events) {
-    const StampOrder standing = CompareStamps(said.word, in_force);
+  bool is_deleted = false;
+  for (const MemberEvent& event : events) {
+    const StampOrder standing = CompareStamps(event.stamp, in_force);
     if (standing == StampOrder::kRepeat || standing == StampOrder::kOtherContents) continue;
     const bool older = standing == StampOrder::kOlder;
-    UserMember member{.deleted = said.deleted, .profile = said.profile, .present = said.plain};
-    member.country = said.country;
-    TakeProfile(said.word, said.deleted, ShownOf(member), older && gone, kUser, table);
+    UserMember member{.deleted = event.deleted, .profile = event.profile, .present = event.plain};
+    member.country = event.country;
+    TakeProfile(event.stamp, event.deleted, ShownOf(member), older && is_deleted, kUser, table);
     if (older) continue;
-    in_force = said.word;
-    gone = said.deleted;
+    in_force = event.stamp;
+    is_deleted = event.deleted;
   }
   const auto* row = table.Find(kUser);
   if (row == nullptr || !row->profile) return std::nullopt;
   return row->profile->url;
 }
 
-void ExpectInAnyOrder(std::vector<Said> events, const std::optional<std::string>& url) {
-  const auto by_time = [](const Said& a, const Said& b) { return a.word.time < b.word.time; };
+void ExpectInAnyOrder(std::vector<MemberEvent> events, const std::optional<std::string>& url) {
+  const auto by_time = [](const MemberEvent& a, const MemberEvent& b) { return a.stamp.time < b.stamp.time; };
   std::sort(events.begin(), events.end(), by_time);
   do {
     std::string order;
-    for (const Said& said : events) order += " " + std::to_string(static_cast<int>(said.word.time));
-    EXPECT_EQ(UrlAfter(events), url) << "told in the order" << order;
+    for (const MemberEvent& event : events) order += " " + std::to_string(static_cast<int>(event.stamp.time));
+    EXPECT_EQ(UrlAfter(events), url) << "applied in the order" << order;
   } while (std::next_permutation(events.begin(), events.end(), by_time));
 }
 
-TEST(ProfileRows, TheNewestProfileCountsAndOutlivesEventsThatTellNone) {
+TEST(ProfileRows, TheNewestProfileCountsAndSurvivesEventsWithoutOne) {
   ExpectInAnyOrder({{At(1, 11), false, Of("old")},
                     {At(2, 12), false, std::nullopt},
                     {At(3, 13), false, Of("new")},
@@ -74,14 +74,14 @@ TEST(ProfileRows, TheNewestProfileCountsAndOutlivesEventsThatTellNone) {
                    "new");
 }
 
-TEST(ProfileRows, ADeletionTakesTheProfileAwayAlsoOneThatComesLate) {
+TEST(ProfileRows, ADeletionRemovesTheProfileAndALateOlderProfile) {
   ExpectInAnyOrder({{At(1, 11), false, Of("private")}, {At(2, 12), true, std::nullopt}}, std::nullopt);
   ExpectInAnyOrder(
-      {{At(1, 11), false, Of("private")}, {At(2, 12), true, std::nullopt}, {At(3, 13), false, Of("anew")}},
-      "anew");
+      {{At(1, 11), false, Of("private")}, {At(2, 12), true, std::nullopt}, {At(3, 13), false, Of("newer")}},
+      "newer");
 }
 
-TEST(ProfileRows, APartOfAProfileLeavesTheOthers) {
+TEST(ProfileRows, APartialProfileKeepsTheOtherFields) {
   UserProfile country{.country = "Norway", .present = FieldBit(3)};
   ExpectInAnyOrder({{At(1, 11), false, Of("old")},
                     {At(2, 12), false, Of("new")},
@@ -90,12 +90,12 @@ TEST(ProfileRows, APartOfAProfileLeavesTheOthers) {
                    "new");
   UserProfile unset{.present = FieldBit(4)};
   ExpectInAnyOrder({{At(1, 11), false, Of("old")}, {At(2, 12), false, unset}}, "");
-  // What was told before the account was deleted does not come back with a part that is told later.
+  // A later partial profile does not restore fields from before the deletion of the account.
   ExpectInAnyOrder(
       {{At(1, 11), false, Of("private")}, {At(2, 12), true, std::nullopt}, {At(3, 13), false, country}}, "");
 }
 
-TEST(ProfileRows, AProfileStandsAboveTheMembersOwnFields) {
+TEST(ProfileRows, AProfileTakesPrecedenceOverTheMembersFields) {
   HostMember host{.whetstone = 3e9, .cpus = 4, .create_time = 1.65e9};
   host.profile = HostProfile{.p_ncpus = 8, .present = FieldBit(5)};
   const HostProfile shown = ShownOf(host);
@@ -105,7 +105,7 @@ TEST(ProfileRows, AProfileStandsAboveTheMembersOwnFields) {
   EXPECT_EQ(ShownOf(HostMember{.present = HostMember::kUser}).present, 0u);
 }
 
-TEST(ProfileRows, WhatTellsNoProfileTouchesNothing) {
+TEST(ProfileRows, EventsWithoutAProfileChangeNothing) {
   stream::TableHost host;
   stream::Table<ProfileRow<UserProfile>> table(host, stream::TableSpec<ProfileRow<UserProfile>>{.id = 1},
                                                true);
@@ -114,10 +114,10 @@ TEST(ProfileRows, WhatTellsNoProfileTouchesNothing) {
   EXPECT_TRUE(host.touched.empty());
 }
 
-TEST(ProfileRows, PartsOfAnAccountAreToldApart) {
+TEST(ProfileRows, PartsOfAnAccountHaveSeparateStamps) {
   stream::TableHost host;
   stream::Table<FactsRow> table(host, stream::TableSpec<FactsRow>{.id = 1}, true);
-  const std::array<std::pair<EventStamp, AccountFacts>, 4> told = {
+  const std::array<std::pair<EventStamp, AccountFacts>, 4> events = {
       {{At(1, 1), {.badges = std::vector<BadgeHeld>{{.badge = 1}}}},
        {At(2, 3), {.badges = std::vector<BadgeHeld>{{.badge = 2}}}},
        {At(1, 2), {.consent = 1}},
@@ -125,7 +125,7 @@ TEST(ProfileRows, PartsOfAnAccountAreToldApart) {
   std::array<int, 4> order = {0, 1, 2, 3};
   do {
     table.Erase(kUser);
-    for (const int i : order) EXPECT_TRUE(TakeFacts(told[i].first, told[i].second, kUser, table));
+    for (const int i : order) EXPECT_TRUE(TakeFacts(events[i].first, events[i].second, kUser, table));
     const FactsRow* row = table.Find(kUser);
     ASSERT_NE(row, nullptr);
     EXPECT_EQ(row->badges, std::vector<BadgeHeld>{{.badge = 2}});
@@ -134,7 +134,7 @@ TEST(ProfileRows, PartsOfAnAccountAreToldApart) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST(ProfileRows, OtherContentsUnderOneIdAreNotTaken) {
+TEST(ProfileRows, OtherContentsWithTheSameIdAreRejected) {
   stream::TableHost host;
   stream::Table<FactsRow> table(host, stream::TableSpec<FactsRow>{.id = 1}, true);
   EXPECT_TRUE(TakeFacts(At(1, 1, 11), {.consent = 1}, kUser, table));

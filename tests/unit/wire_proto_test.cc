@@ -1,4 +1,4 @@
-// The wire format's primitives, byte by byte against the protobuf encoding guide.
+// The primitives of the wire format, compared byte by byte with the protobuf encoding guide.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -24,7 +24,7 @@ std::string Written(F write) {
 }
 
 TEST(WireProto, AFieldIsItsTagAndItsValue) {
-  // The guide's own example: field 1 holds 150.
+  // The example of the guide: field 1 has the value 150.
   EXPECT_EQ(Written([](ProtoWriter& w) { w.Uint(1, 150); }), "\x08\x96\x01"sv);
   EXPECT_EQ(Written([](ProtoWriter& w) { w.Sint(2, -1); }), "\x10\x01"sv);
   EXPECT_EQ(Written([](ProtoWriter& w) { w.Double(3, 1.0); }), "\x19\0\0\0\0\0\0\xf0\x3f"sv);
@@ -58,7 +58,7 @@ TEST(WireProto, AVarintTakesAsManyBytesAsItsBitsNeed) {
   }
 }
 
-TEST(WireProto, SignedNumbersGoThereAndBack) {
+TEST(WireProto, SignedNumbersRoundTrip) {
   for (const std::int64_t v :
        {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1}, std::int64_t{-6},
         std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}) {
@@ -79,14 +79,14 @@ TEST(WireProto, ADoubleKeepsAllItsBits) {
   }
 }
 
-// Reads all fields and passes over each; true if that came to the end of the bytes.
+// Skips all fields; true if the reader reaches the end of the bytes.
 bool SkipsThrough(std::string_view bytes) {
   ProtoReader r(bytes);
   while (const std::uint32_t tag = r.NextTag()) r.Skip(tag);
   return r.ok();
 }
 
-TEST(WireProto, WhatIsUnknownIsPassedOverAndWhatIsMalformedIsNot) {
+TEST(WireProto, UnknownFieldsAreSkippedAndMalformedFieldsAreNot) {
   struct Case {
     const char* what;
     std::string_view bytes;
@@ -121,7 +121,7 @@ TEST(WireProto, WhatIsUnknownIsPassedOverAndWhatIsMalformedIsNot) {
   for (const Case& c : cases) EXPECT_EQ(SkipsThrough(c.bytes), c.good) << c.what;
 }
 
-TEST(WireProto, AfterAnErrorThereIsNothingMore) {
+TEST(WireProto, AfterAnErrorNothingMoreIsRead) {
   ProtoReader r("\x08\x96");
   ASSERT_EQ(r.NextTag(), VarintTag(1));
   EXPECT_EQ(r.Varint(), 0u);

@@ -1,5 +1,5 @@
-// Random protobuf messages for the tests of common/wire: every field is at times absent, at times at one of
-// its extremes.
+// Random protobuf messages for the tests of common/wire: every field is sometimes absent, and sometimes has an
+// extreme value.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -23,7 +23,7 @@ inline double RandomDouble(Random& random) {
     case 2: return std::numeric_limits<double>::infinity();
     case 3: return -std::numeric_limits<double>::infinity();
     case 4: return std::bit_cast<double>(0x7ff8000000000123u);  // a NaN with a payload
-    case 5: return std::bit_cast<double>(0xfff4dead0000beefu);  // a signalling one with a sign
+    case 5: return std::bit_cast<double>(0xfff4dead0000beefu);  // a signalling NaN with a sign
     case 6: return std::numeric_limits<double>::denorm_min();
     case 7: return 1750005239.671617;
     case 8: return -1e200;
@@ -41,7 +41,7 @@ inline std::uint64_t RandomUint(Random& random) {
   }
 }
 
-// Fields that are enums in all but name.
+// Fields with the meaning of an enum.
 inline bool IsEnumInEffect(const google::protobuf::FieldDescriptor& field) {
   const std::string& name = field.name();
   return field.cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_UINT32 &&
@@ -49,14 +49,14 @@ inline bool IsEnumInEffect(const google::protobuf::FieldDescriptor& field) {
           name == "outcome" || name == "trickle_settlement");
 }
 
-// Fills `m`. Enums get numbers of the schema, and so do those that are enums in effect.
+// Fills `m`. Enums, and fields with the meaning of an enum, get numbers of the schema.
 inline void FillRandomly(Random& random, google::protobuf::Message* m) {
   using Field = google::protobuf::FieldDescriptor;
   const auto* reflection = m->GetReflection();
   const auto* type = m->GetDescriptor();
   for (int i = 0; i < type->field_count(); ++i) {
     const Field* f = type->field(i);
-    if (f->real_containing_oneof() != nullptr) continue;  // below, one of each
+    if (f->real_containing_oneof() != nullptr) continue;  // set below, one field of each oneof
     if (random() % 4 == 0) continue;
     const auto set = [&](const Field* field) {
       switch (field->cpp_type()) {
@@ -120,7 +120,7 @@ M RandomMessage(Random& random) {
   return m;
 }
 
-// A few bytes of `bytes` changed, cut off, doubled or put in.
+// Changes, truncates, duplicates or inserts a few bytes.
 inline std::string Mutated(Random& random, std::string bytes) {
   for (std::uint64_t n = 1 + random() % 4; n > 0; --n) {
     const std::size_t at = bytes.empty() ? 0 : random() % bytes.size();

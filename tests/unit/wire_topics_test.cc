@@ -1,4 +1,4 @@
-// The partitioner gives what schemas/README.md tells producers in other languages: the table there is the test.
+// The partitioner matches the table in schemas/README.md, which is the reference for producers in other languages.
 #include "common/wire/control/topics.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace cobblestone::wire {
 namespace {
 
-TEST(Topics, WhatHistoriesAreMadeOfIsNeverTrimmed) {
+TEST(Topics, TopicsOfTheHistoryAreNeverTrimmed) {
   for (const stream::TopicSpec& topic : Manifest(3)) {
     const bool kept = topic.name == "grants" || topic.name == "postings" || topic.name == "refused" ||
                       topic.name == "control";
@@ -23,7 +23,7 @@ TEST(Topics, ThePartitionerIsTheDocumentedOne) {
   std::ifstream readme(std::string(COBBLESTONE_SOURCE_DIR) + "/schemas/README.md");
   std::string line;
   while (std::getline(readme, line) && line != "| project | id | partitions | z | partition |") continue;
-  ASSERT_TRUE(readme) << "the table of examples is not there";
+  ASSERT_TRUE(readme) << "the table of examples is missing";
   std::getline(readme, line);  // |---|
   int examples = 0;
   while (std::getline(readme, line) && !line.empty()) {
@@ -38,7 +38,7 @@ TEST(Topics, ThePartitionerIsTheDocumentedOne) {
         5)
         << line;
     EXPECT_EQ(PartitionOf(ProjectId(project), id, partitions), partition) << line;
-    // With 2^32 - 1 partitions nearly all of the hash's upper half shows.
+    // With 2^32 - 1 partitions the result shows nearly all bits of the upper half of the hash.
     EXPECT_EQ(PartitionOf(ProjectId(project), id, 0xffffffffu), ((z >> 32) * 0xffffffffull) >> 32) << line;
     ++examples;
   }

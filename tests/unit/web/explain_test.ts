@@ -1,5 +1,6 @@
-// Grants that the pipeline made (data/grants.jsonl: one of each kind that traffic under all policies and the golden histories
-// led to, as `cobblestone explain --json` told it), explained. What is told must be what the ledger has.
+// Explanations of grants that the pipeline made. data/grants.jsonl has one grant of each kind that traffic under
+// all policies and the golden histories gave, as `cobblestone explain --json` printed it. An explanation must
+// agree with the ledger.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -12,7 +13,7 @@ import { marksOf } from "../../../services/gateway/web/src/rules/words";
 
 declare const TEST_DATA: string;
 
-interface Kept {
+interface RecordedGrant {
   rule: string;
   basis: string;
   cut: boolean;
@@ -20,25 +21,27 @@ interface Kept {
   grant: Grant;
 }
 
-const kept = readFileSync(`${TEST_DATA}/grants.jsonl`, "utf8").trim().split("\n").map((line) => parseJson(line) as Kept);
-const nameOf = (k: Kept) => `${k.grant.claim!.policy} ${k.grant.claim!.mode} ${k.rule}, result ${k.grant.result}`;
+const recorded = readFileSync(`${TEST_DATA}/grants.jsonl`, "utf8").trim().split("\n")
+  .map((line) => parseJson(line) as RecordedGrant);
+const nameOf = (k: RecordedGrant) =>
+  `${k.grant.claim!.policy} ${k.grant.claim!.mode} ${k.rule}, result ${k.grant.result}`;
 
 function grantOf(result: number, policy = "boinc"): Grant {
-  const found = kept.find((k) => k.grant.result === result && k.grant.claim!.policy === policy);
+  const found = recorded.find((k) => k.grant.result === result && k.grant.claim!.policy === policy);
   assert.ok(found, `result ${result} is among the data`);
   return structuredClone(found.grant);
 }
 
 test("there is a grant of every policy and of every rule", () => {
-  assert.deepEqual([...new Set(kept.map((k) => k.grant.claim!.policy))].sort(),
+  assert.deepEqual([...new Set(recorded.map((k) => k.grant.claim!.policy))].sort(),
     ["assigned", "benchmark", "boinc", "creditnew", "creditnew-v2", "none", "reported-flops", "runtime"]);
   for (const rule of ["late", "own", "normal", "lone_normal", "approximate", "average", "min", "low_average", "named", "estimate", "nothing", "none_left"]) {
-    assert.ok(kept.some((k) => k.rule === rule), rule);
+    assert.ok(recorded.some((k) => k.rule === rule), rule);
   }
 });
 
-test("the factors of each claim make up what the ledger has", () => {
-  for (const k of kept) {
+test("the factors of each claim give the values of the ledger", () => {
+  for (const k of recorded) {
     const price = priceOf(k.grant.claim!);
     assert.ok(price.agrees, nameOf(k));
     assert.equal(price.basis.kind, k.basis, nameOf(k));
@@ -47,8 +50,8 @@ test("the factors of each claim make up what the ledger has", () => {
   }
 });
 
-test("the rule, done again on the recorded claims, gives what was granted", () => {
-  for (const k of kept) {
+test("the rule gives the granted credit again from the recorded claims", () => {
+  for (const k of recorded) {
     const settled = settle(k.grant, k.grant.claim!);
     assert.equal(settled.rule, k.rule, nameOf(k));
     assert.equal(settled.cap !== null, k.cut, nameOf(k));
@@ -57,12 +60,12 @@ test("the rule, done again on the recorded claims, gives what was granted", () =
     const granted = Number(k.grant.credit_before_rounding);
     assert.ok(near(counting.reduce((sum, c) => sum + c.share!, 0), 1), `${nameOf(k)}: shares`);
     const mean = counting.reduce((sum, c) => sum + c.share! * c.claimed, 0);
-    assert.ok(near(settled.cap ?? mean, granted), `${nameOf(k)}: ${mean} beside ${granted}`);
+    assert.ok(near(settled.cap ?? mean, granted), `${nameOf(k)}: ${mean}, not ${granted}`);
   }
 });
 
-test("a grant that its claims do not lead to is told without a rule", () => {
-  for (const k of kept) {
+test("a grant that does not follow from its claims is explained without a rule", () => {
+  for (const k of recorded) {
     if (k.rule === "late" || k.rule === "estimate" || k.rule === "nothing" || k.rule === "none_left") continue;
     const wrong = structuredClone(k.grant);
     wrong.credit_before_rounding = String(Number(wrong.credit_before_rounding) * 1.001 + 1);
@@ -70,15 +73,16 @@ test("a grant that its claims do not lead to is told without a rule", () => {
     assert.equal(settled.rule, "unknown", nameOf(k));
     assert.ok(settled.claims.every((c) => c.share === null), nameOf(k));
   }
-  const claim = structuredClone(kept.find((k) => k.basis === "work" && k.grant.claim!.mode === "approximate")!.grant.claim!);
+  const approximate = recorded.find((k) => k.basis === "work" && k.grant.claim!.mode === "approximate")!;
+  const claim = structuredClone(approximate.grant.claim!);
   claim.pfc = Number(claim.pfc) * 1.01;
   claim.flags = ["valid"];
   assert.equal(priceOf(claim).agrees, false);
 });
 
-test("one claim with both corrections counts twice, and less the farther it is from the usual", () => {
-  // Worked by hand: the anchor is 8e13 x 3.6456478833121904 = 2.9165e14 FLOPs, both claims lie below it.
-  const k = kept.find((one) => one.rule === "lone_normal" && one.grant.other_claims.length === 1)!;
+test("a claim with both corrections counts twice, and less the farther it is from the usual value", () => {
+  // Calculated by hand: the anchor is 8e13 x 3.6456478833121904 = 2.9165e14 FLOPs, and both claims are below it.
+  const k = recorded.find((one) => one.rule === "lone_normal" && one.grant.other_claims.length === 1)!;
   const claim = k.grant.claim!;
   const settled = settle(k.grant, claim);
   const bound = Number(claim.facts.fpops_bound);
@@ -89,8 +93,8 @@ test("one claim with both corrections counts twice, and less the farther it is f
   assert.ok(near(settled.claims[0]!.share!, own / (own + other)));
 });
 
-test("each step has a sentence, and its short and exact figures tell the same", () => {
-  for (const k of kept) {
+test("each step has a sentence, and its short and exact forms agree", () => {
+  for (const k of recorded) {
     const short = explain(k.grant, false);
     const exact = explain(k.grant, true);
     assert.deepEqual(short.steps.map((s) => s.id), exact.steps.map((s) => s.id));
@@ -107,18 +111,18 @@ test("each step has a sentence, and its short and exact figures tell the same", 
   }
 });
 
-test("a host is compared with its version, and where that says nothing, with the app", () => {
-  const says = (anonymous: boolean) => {
-    const one = kept.find(({ grant: { claim } }) => claim!.policy === "boinc" && claim!.flags.includes("host_scale_applied") &&
+test("a host is compared with its version, or with the app on the anonymous platform", () => {
+  const scalesText = (anonymous: boolean) => {
+    const one = recorded.find(({ grant: { claim } }) => claim!.policy === "boinc" && claim!.flags.includes("host_scale_applied") &&
       claim!.flags.includes("anonymous_platform") === anonymous);
     return explain(one!.grant, false).steps.find((s) => s.id === "scales")!.says.join(" ");
   };
-  assert.match(says(false), /others with this version/);
-  assert.match(says(true), /jobs of this app usually do/);
+  assert.match(scalesText(false), /others with this version/);
+  assert.match(scalesText(true), /jobs of this app usually do/);
 });
 
-test("late results, pending postings and what has expired are told as such", () => {
-  const late = kept.find((k) => k.rule === "late")!.grant;
+test("late results, pending postings and expired postings are explained as such", () => {
+  const late = recorded.find((k) => k.rule === "late")!.grant;
   assert.match(explain(late, false).headline, /came late/);
   const waits = structuredClone(late);
   waits.waits_for = "the event of the user has not arrived yet";
@@ -128,28 +132,29 @@ test("late results, pending postings and what has expired are told as such", () 
   assert.match(explain(expired, false).steps.pop()!.says[0]!, /did not arrive in time: only the host has the credit/);
 });
 
-test("a grant without a claim still says what was paid and to whom", () => {
-  const bare = structuredClone(kept[0]!.grant);
+test("a grant without a claim still shows the credit and the accounts", () => {
+  const bare = structuredClone(recorded[0]!.grant);
   delete bare.claim;
   assert.deepEqual(explain(bare, false).steps.map((s) => s.id), ["credit", "postings"]);
 });
 
-test("why a claim does not count is said in words", () => {
-  const grant = grantOf(Number(kept.find((k) => k.rule === "normal")!.grant.result));
+test("the reason why a claim does not count is given in words", () => {
+  const grant = grantOf(Number(recorded.find((k) => k.rule === "normal")!.grant.result));
   grant.other_claims.push({ result: 1, host: 2, mode: "approximate", flags: ["valid", "anonymous_platform"], pfc: 1e12, claimed: 2 });
   const settled = settle(grant, grant.claim!);
   assert.match(countedWords(settled.claims[settled.claims.length - 1]!, settled.rule), /does not count beside claims that have both/);
   assert.deepEqual(marksOf(["valid", "late", "one_time_cheat", "no_such_flag"]).map((m) => [m.name, m.warns]), [["Late", false], ["Far out of line", true]]);
 });
 
-test("what had been paid while the job ran is taken off in sight", () => {
-  const k = structuredClone(kept.find((one) => one.basis === "work" && !one.grant.late && one.grant.other_claims.length === 0)!);
+test("payments while the job ran are subtracted in a separate term", () => {
+  const k = structuredClone(recorded.find((one) =>
+    one.basis === "work" && !one.grant.late && one.grant.other_claims.length === 0)!);
   const before = explain(k.grant, true).steps.find((s) => s.id === "credit")!.terms;
   k.grant.claim!.paid_by_trickles = [{ user: "1", credit: "10.000001" }, { user: "2", credit: "2.500000" }];
-  const told = explain(k.grant, true);
-  const terms = told.steps.find((s) => s.id === "credit")!.terms;
+  const explained = explain(k.grant, true);
+  const terms = explained.steps.find((s) => s.id === "credit")!.terms;
   assert.deepEqual(terms.map((one) => one.op), ["", "−", "→"]);
   assert.equal(terms[1]!.value, "12.500001");
   assert.deepEqual([terms[0], terms[2]], before);
-  assert.match(told.headline, /beyond what had been paid while it ran/);
+  assert.match(explained.headline, /beyond what had been paid while it ran/);
 });

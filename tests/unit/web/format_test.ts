@@ -23,12 +23,12 @@ test("short credit is rounded on its digits, not as a double", () => {
   for (const [exact, short] of table) assert.equal(format.shortCredit(exact), short, exact);
 });
 
-test("what is no credit stays as it came", () => {
+test("a text that is no credit stays unchanged", () => {
   assert.equal(format.shortCredit("unknown"), "unknown");
   assert.equal(format.exactCredit("1e5"), "1e5");
 });
 
-test("numbers have about so many digits, and no value looks like zero", () => {
+test("numbers have about four digits, and no other value looks like zero", () => {
   const table: [number, string][] = [
     [0, "0"], [1, "1"], [1.2690635, "1.269"], [3.645647883, "3.646"], [24546.94, "24,547"], [0.1360554, "0.1361"],
     [0.000012345, "1.234 × 10⁻⁵"], [1.015250811e17, "1.015 × 10¹⁷"], [-2.5, "−2.500"], [73000000, "73,000,000"],
@@ -44,14 +44,14 @@ test("all digits of a double, on demand", () => {
   assert.equal(Number(format.exact(0.1 + 0.2)), 0.1 + 0.2);
 });
 
-test("units come with the prefix that keeps them short", () => {
+test("units have the prefix that keeps them short", () => {
   assert.equal(format.withPrefix(4135957115.099, "FLOP/s"), "4.14 GFLOP/s");
   assert.equal(format.withPrefix(8e13, "FLOPs"), "80 TFLOPs");
   assert.equal(format.withPrefix(999999, "FLOPs"), "1.00 MFLOPs");
   assert.equal(format.withPrefix(12, "FLOPs"), "12 FLOPs");
 });
 
-test("durations and times are told as people say them", () => {
+test("durations and times have their usual form", () => {
   const table: [number, string][] = [[0.25, "250 ms"], [42, "42 s"], [90, "1 min 30 s"], [24546.94, "6 h 49 min"], [90000, "1 d 1 h"], [950400, "11 days"], [-90, "−1 min 30 s"]];
   for (const [seconds, text] of table) assert.equal(format.duration(seconds), text);
   assert.equal(format.utc(1750388277.4, true), "2025-06-20 02:57:57 UTC");
@@ -63,7 +63,7 @@ test("durations and times are told as people say them", () => {
   assert.equal(format.ago(2000, 1000), "1970-01-01 00:33 UTC");
 });
 
-test("doubles that JSON has no word for are known again", () => {
+test("non-finite doubles are read from their texts", () => {
   assert.equal(format.toNumber("inf"), Infinity);
   assert.equal(format.toNumber("-inf"), -Infinity);
   assert.ok(Number.isNaN(format.toNumber("nan")));
@@ -71,7 +71,7 @@ test("doubles that JSON has no word for are known again", () => {
   assert.equal(format.count("18446744073709551615"), "18,446,744,073,709,551,615");
 });
 
-test("an axis of time tells the year as soon as its marks are days apart", () => {
+test("a time axis shows the year if its marks are days apart", () => {
   const table: [number, string][] = [[1, "02:57:57"], [3600, "02:57"], [86400, "2025-06-20"], [14 * 86400, "2025-06-20"], [30 * 86400, "2025-06"], [365 * 86400, "2025-06"]];
   for (const [step, text] of table) assert.equal(format.tick(1750388277, step), text, `${step}`);
   assert.equal(format.tick(20259 * 86400, 3600), "06-20");

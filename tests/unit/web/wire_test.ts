@@ -1,11 +1,11 @@
-// What comes over the line: JSON, server-sent events, addresses.
+// Data from the gateway: JSON, server-sent events, addresses.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseJson } from "../../../services/gateway/web/src/base/json";
 import { hashOf, parseRoute, type Route } from "../../../services/gateway/web/src/base/route";
 import { EventParser } from "../../../services/gateway/web/src/base/sse";
 
-test("an id of 64 bits stays the id that it is", () => {
+test("an id of 64 bits keeps all its digits", () => {
   assert.deepEqual(parseJson('{"id":18446744073709551615,"user":7,"n":-9223372036854775808}'), {
     id: "18446744073709551615", user: 7, n: "-9223372036854775808",
   });
@@ -13,14 +13,14 @@ test("an id of 64 bits stays the id that it is", () => {
   assert.equal(parseJson("9007199254740993"), "9007199254740993");
 });
 
-test("doubles with many digits, and digits in text, are left alone", () => {
+test("doubles with many digits, and digits in text, stay unchanged", () => {
   assert.deepEqual(parseJson('{"a":0.13605541771610905,"b":1.0152508112134820e+14,"c":"12345678901234567890","d":"a \\" 12345678901234567890"}'), {
     a: 0.13605541771610905, b: 101525081121348.2, c: "12345678901234567890", d: 'a " 12345678901234567890',
   });
   assert.throws(() => parseJson("<html>"), SyntaxError);
 });
 
-test("events come whole, however the stream was cut", () => {
+test("events are complete for any division of the stream", () => {
   const stream = ': hello\r\nevent: flow\r\ndata: {"a":\r\ndata: 1}\r\n\r\nevent: grant\ndata: x\n\ndata: y\n\nevent: none\n\n';
   const expected = [{ event: "flow", data: '{"a":\n1}' }, { event: "grant", data: "x" }, { event: "message", data: "y" }];
   for (let size = 1; size <= stream.length; ++size) {
@@ -52,7 +52,7 @@ test("every view has an address that leads to it", () => {
   assert.equal(parseRoute("").view, "flow");
 });
 
-test("an address that leads nowhere says so", () => {
+test("an unknown address leads to the view nowhere", () => {
   for (const hash of ["#/p/x/user/1", "#/p/1/user/abc", "#/p/1/user", "#/nothing", "#/refused/x", "#/p/1/leaders/cats"]) {
     assert.equal(parseRoute(hash).view, "nowhere", hash);
   }

@@ -1,10 +1,10 @@
-// What things are called where people read it.
+// The names of things in texts for people.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { GrantRow, PartialGrant, UnpaidTrickle } from "../../../services/gateway/web/src/base/types";
 import { appVersionWords, firstCreditWords, messagesOf, movedWords, trickleWords } from "../../../services/gateway/web/src/rules/words";
 
-test("an app version has its name, and its number beside it", () => {
+test("an app version is shown with its name and its id", () => {
   const version = { app_version: 20, version_num: 103, plan_class: "cpu_3" };
   assert.equal(appVersionWords(20, version), "version 1.03 (cpu_3), id 20");
   assert.equal(appVersionWords(21, { app_version: 21, version_num: 1200, plan_class: "" }), "version 12.00, id 21");
@@ -12,7 +12,7 @@ test("an app version has its name, and its number beside it", () => {
   assert.equal(appVersionWords(-2), "own CPU application");
 });
 
-test("whatever moves an account is called by what it is, and a plain grant by nothing", () => {
+test("every change of an account has a name, except a plain grant", () => {
   const table: [GrantRow["kind"], string, string][] = [
     ["final", "12.000000", ""],
     ["partial", "12.000000", "trickle"],
@@ -26,7 +26,7 @@ test("whatever moves an account is called by what it is, and a plain grant by no
   for (const [kind, credit, words] of table) assert.equal(movedWords({ kind, credit }), words, `${kind} ${credit}`);
 });
 
-test("each message of a running job has its place and says what came of it", () => {
+test("each message of a running job has its place and its outcome", () => {
   const paid = (k: number, bounded_by: string[] = []): PartialGrant => ({
     time: k, host: 5, variety: "orig", rule: "steps", policy_version: 1, mark_before: k, asked: k + 1, mark_after: k + 1, bounded_by,
     paid_before: "0.000000", credit: "1.000000", sent_time: 0,
@@ -35,18 +35,18 @@ test("each message of a running job has its place and says what came of it", () 
     time: behind, host: 5, variety: "orig", outcome, behind, ...more,
   });
   const partials = [paid(0), paid(1, ["wall_time"])];
-  const told = [
+  const trickles = [
     unpaid(0, "refused", { refused: "NEGATIVE", reason: "steps: negative" }), unpaid(1, "set_back"), unpaid(1, "held_back", { bounded_by: ["last_step"] }),
     unpaid(2, "repeat"),
   ];
-  assert.deepEqual(messagesOf(partials, told).map(trickleWords), [
+  assert.deepEqual(messagesOf(partials, trickles).map(trickleWords), [
     "refused (NEGATIVE): steps: negative", "", "behind the mark", "held back by last step", "held back by wall time", "same as an earlier message",
   ]);
   assert.deepEqual(messagesOf(partials, []), partials);
   assert.deepEqual(messagesOf([], [unpaid(0, "no_further")]).map(trickleWords), ["no further than the mark"]);
 });
 
-test("the first credit of a result that was judged invalid says where its amount comes from", () => {
+test("the first credit of a result that was judged invalid names the source of its amount", () => {
   const judged = { time: 1, host: 5 };
   assert.equal(firstCreditWords({ like_result: 7 }, { ...judged, worth: "3.000000" }), "what result 7 of its workunit was granted");
   assert.equal(firstCreditWords({}, { ...judged, worth: "3.000000" }), "what its own claim comes to");
