@@ -1,4 +1,4 @@
-// Test the test: each rule must find the one thing that breaks it in an otherwise sound tree.
+// The test of the test: each rule must find its only breach in an otherwise sound tree.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ namespace {
 
 using Files = std::map<std::string, std::string>;
 
-// A small tree that keeps all rules.
+// A small tree that follows all rules.
 Files SoundTree() {
   return {
       {"CMakeLists.txt",
@@ -80,7 +80,7 @@ class CanaryTest : public testing::Test {
   }
   ~CanaryTest() override { std::filesystem::remove_all(root_); }
 
-  // What all rules find in these files, written to disk and read back as the real tree is.
+  // The findings of all rules in these files, which are written to disk and read like the real tree.
   std::vector<Finding> CheckFiles(const Files& files) {
     std::filesystem::remove_all(root_);
     for (const auto& [path, text] : files) {
@@ -95,7 +95,7 @@ class CanaryTest : public testing::Test {
 
 TEST_F(CanaryTest, ASoundTreeHasNoFindings) { EXPECT_THAT(CheckFiles(SoundTree()), testing::IsEmpty()); }
 
-// Each case adds a file to the sound tree, or replaces one, and says where exactly which rule must speak up.
+// Each case adds or replaces a file in the sound tree, and names the rule that must report it and the exact place.
 struct Breach {
   const char* rule;
   const char* where;
@@ -220,7 +220,7 @@ const Breach kBreaches[] = {
     {"banned-phrase", "services/gateway/web/src/a.ts:1", "services/gateway/web/src/a.ts", "f(`made anew`);"},
 };
 
-TEST_F(CanaryTest, EachRuleFindsWhatBreaksIt) {
+TEST_F(CanaryTest, EachRuleFindsItsBreaches) {
   for (const Breach& breach : kBreaches) {
     Files files = SoundTree();
     files[breach.path] = breach.text;
@@ -234,8 +234,9 @@ TEST_F(CanaryTest, EachRuleFindsWhatBreaksIt) {
   }
 }
 
-// Names in code, code spans, longer words, tests, and phrases that are plain English in another sense.
-TEST_F(CanaryTest, TheBannedPhrasesLeaveCodeAlone) {
+// The rule accepts names in code, code spans, longer words, tests, and phrases that are plain English in another
+// sense.
+TEST_F(CanaryTest, BannedPhrasesAreNotReportedInCode) {
   Files files = SoundTree();
   files["services/grants/grants.h"] +=
       "\n// `anew` starts over, so that one copy is enough. Janew.\nint anew = Get(\"anew\"); f(\"that\", \"one\");";
@@ -252,7 +253,7 @@ TEST_F(CanaryTest, ADeletedReadmeIsFound) {
   EXPECT_EQ(findings[0].rule, "folder-without-readme");
 }
 
-TEST_F(CanaryTest, NoRuleIsWithoutABreach) {
+TEST_F(CanaryTest, EveryRuleHasABreach) {
   std::set<std::string> tried;
   for (const Breach& breach : kBreaches) tried.insert(breach.rule);
   for (const Rule& rule : AllRules()) EXPECT_TRUE(tried.contains(rule.name)) << rule.name;

@@ -1,4 +1,4 @@
-// The rules of the layout, held against the tree that this test was built from.
+// Checks the rules of the layout on the tree that this test was built from.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -32,8 +32,9 @@ std::string CamelCase(const testing::TestParamInfo<Rule>& rule) {
 
 INSTANTIATE_TEST_SUITE_P(Rules, LayeringTest, testing::ValuesIn(AllRules()), CamelCase);
 
-// A rule that sees no file holds: so the reader must have found the tree, in both directions of the layering.
-TEST(LayeringReaderTest, SeesTheTreeThatItJudges) {
+// A rule holds trivially if the reader finds no file. Therefore the reader must have found both ends of the
+// layering.
+TEST(LayeringReaderTest, FindsTheTreeThatTheRulesCheck) {
   const Tree& tree = SourceTree();
   ASSERT_TRUE(tree.sources.contains("common/base/status.h"));
   ASSERT_TRUE(tree.sources.contains("tests/layering/rules.cc"));

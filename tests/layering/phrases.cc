@@ -18,7 +18,7 @@ struct BannedPhrase {
   bool ends_clause = false;  // only where punctuation follows: "so that one copy" is plain English
 };
 
-// A sample of the dialect that texts of this project once had, not the whole of it: style is judged by readers.
+// A sample of the former dialect of this project's texts, not all of it. Readers judge the style.
 constexpr std::array kBannedPhrases = std::to_array<BannedPhrase>({
     {"anew", "the verb itself: repriced, rebuilt, recomputed"},
     {"that one", "the noun", true},
@@ -44,7 +44,8 @@ constexpr std::array kBannedPhrases = std::to_array<BannedPhrase>({
 
 bool IsLetter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// The end of the phrase that starts at `at`, or npos. Its words may stand in two lines, with comment marks or quotes between.
+// The end of the phrase that starts at `at`, or npos. Two lines may share the words, with comment marks or quotes
+// between.
 size_t EndOfPhrase(std::string_view text, size_t at, const BannedPhrase& banned) {
   if (at > 0 && IsLetter(text[at - 1])) return std::string_view::npos;
   for (const char c : banned.phrase) {

@@ -19,7 +19,8 @@ using Names = std::vector<std::string_view>;
 
 // ---- The tables -------------------------------------------------------------------------------------------
 
-// A layer is a folder with all below it that is no layer of its own. It may include itself and what is listed.
+// A layer is a folder with all its subfolders that are not layers themselves. A layer may include itself and the
+// listed layers.
 struct Layer {
   std::string_view folder;
   Names may_include;
@@ -31,7 +32,7 @@ const std::vector<Layer>& Layers() {
   static const std::vector<Layer> kLayers = {
       {"common/base", {}},
       {"common/credit", {"common/base"}},
-      // Topics, partitions and what a refusal says of its record are the runtime's words.
+      // Topics, partitions and the description of a refused record are types of the runtime.
       {"common/wire", {"common/base", "common/credit", "common/stream"}},
       {"common/store", {"common/base"}},
       {"common/store/rocksdb", {"common/base", "common/store"}},
@@ -43,7 +44,7 @@ const std::vector<Layer>& Layers() {
         "common/stream/index"}},
       {"common/stream/kafka",
        {"common/base", "common/store", "common/store/rocksdb", "common/stream", "common/stream/runtime"}},
-      // The one backend that is librdkafka's: everything above it sees the seam alone (transport.h).
+      // The only folder that uses librdkafka. The code above it sees only the interface in transport.h.
       {"common/stream/kafka/librdkafka",
        {"common/base", "common/stream", "common/stream/runtime", "common/stream/kafka"}},
       {"common/sim",
@@ -98,15 +99,15 @@ const std::vector<Layer>& Layers() {
       {"services/access", {"common", "services"}},
       {"services/backup", {"common", "services"}},
       {"services/cobblestone", {"common", "services"}},
-      // What others copy: nothing of ours is in it.
+      // Code for others to copy. It includes nothing of this project.
       {"examples", {}},
       {"tests", {"common", "services"}},
   };
   return kLayers;
 }
 
-// Libraries of the system that only some folders may touch. Prefixes, so that tests/unit/wire_ stands for the files of
-// that name.
+// System libraries that only some folders may use. The folders are prefixes: tests/unit/wire_ means all files
+// whose paths start with it.
 struct Confined {
   std::string_view what;
   std::string_view header;      // regular expression on the path that is included
@@ -127,7 +128,7 @@ const std::vector<Confined>& ConfinedLibraries() {
       {"yaml-cpp", "yaml-cpp/.*", "deps::yaml", {"common/settings/"}},
       {"prometheus-cpp", "prometheus/.*", "deps::prometheus", {"services/metrics/"}},
       {"Boost", "boost/.*", "deps::asio", {"common/http/", "tests/fuzz/"}},
-      // A client for tests, and for what schedulers copy.
+      // A client for tests, and for examples that schedulers copy.
       {"cpp-httplib", "httplib\\.h", "deps::httplib", {"tests/", "examples/"}},
       {"generated protobuf",
        "(.*\\.pb\\.h|google/protobuf/.*)",
@@ -138,15 +139,15 @@ const std::vector<Confined>& ConfinedLibraries() {
   return kConfined;
 }
 
-// Backends of a seam: whoever names one decides how the program is deployed.
+// Backends of an interface. Code that names a backend decides how the program is deployed.
 const Names kBackends = {"common/store/rocksdb", "common/stream/embedded", "common/stream/kafka"};
-// Projects' own programs speak to Kafka; a simulation is a Kafka of its own.
+// The programs of projects use Kafka directly, and a simulation replaces Kafka.
 const Names kMayNameBackends = {
     "services/cobblestone", "services/access", "services/audit",     "services/backup",
     "services/embedded",    "services/export", "services/kafka",     "tests",
     "common/client",        "common/sim",      "common/stream/index"};
 
-// Where results must have the same bits on every machine and in every re-execution.
+// The folders whose results must have the same bits on every machine and in every re-execution.
 const Names kStateCode = {"common/credit",     "services/claims", "services/grants",
                           "services/accounts", "services/teams",  "services/coordinator"};
 
@@ -162,7 +163,7 @@ constexpr std::string_view kImpureCallPattern =
     R"(|(^|[^\w.>])(std::|::)?(time|clock|rand|srand)\s*\())";
 
 // All functions of libm whose last bit differs between CPUs or versions of glibc, with the variants of float and long
-// double. Not sqrt, fma and the rounding functions: IEEE 754 says their every bit.
+// double. Not sqrt, fma and the rounding functions: IEEE 754 defines every bit of their results.
 constexpr std::string_view kLibmNames =
     "(exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|cbrt|hypot|sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|erf|"
     "erfc|tgamma|lgamma)[fl]?";
@@ -200,7 +201,7 @@ std::string CMakeListsOf(const std::string& folder) {
   return folder.empty() ? "CMakeLists.txt" : folder + "/CMakeLists.txt";
 }
 
-// May a file of layer `from` use what lies in `target`? "common" in the table stands for all layers below it.
+// True if a file of layer `from` may use the files of `target`. "common" in the table means all layers below it.
 bool MayUse(const Layer& from, const Layer& target) {
   if (&from == &target) return true;
   return std::any_of(from.may_include.begin(), from.may_include.end(), [&](std::string_view allowed) {
@@ -209,7 +210,7 @@ bool MayUse(const Layer& from, const Layer& target) {
   });
 }
 
-// All lines on which the pattern is found in the code of the files that `wanted` picks.
+// All lines with the pattern in the code of the files that `wanted` selects.
 template <typename Wanted, typename Report>
 void Search(const Tree& tree, const std::string& pattern, Wanted wanted, Report report) {
   const std::regex expression(pattern);
@@ -224,7 +225,7 @@ void Search(const Tree& tree, const std::string& pattern, Wanted wanted, Report 
   }
 }
 
-// The folder of each library that a CMakeLists.txt makes, by the name to link it with.
+// The folder of each library that a CMakeLists.txt defines, by the name for linking.
 std::map<std::string, std::string> LibraryFolders(const Tree& tree) {
   std::map<std::string, std::string> folders;
   for (const auto& [folder, calls] : tree.cmake) {
@@ -238,7 +239,8 @@ std::map<std::string, std::string> LibraryFolders(const Tree& tree) {
   return folders;
 }
 
-// Does a call of one of these names, in the file's folder or one above, list the file? Without names: any call.
+// True if a call with one of these names, in the folder of the file or above, lists the file. Without names every
+// call counts.
 bool Listed(const Tree& tree, const std::string& path, const std::set<std::string_view>& functions = {}) {
   for (std::string folder = FolderOf(path);; folder = FolderOf(folder)) {
     const auto calls = tree.cmake.find(folder);
@@ -291,13 +293,13 @@ std::vector<Finding> IncludeExists(const Tree& tree) {
     if (!IsCxx(path)) continue;
     for (const Include& include : file.includes) {
       const bool generated = include.path.ends_with(".pb.h");
-      const bool ours = tree.sources.contains(include.path) || generated;
-      if (include.quoted && !ours) {
+      const bool in_tree = tree.sources.contains(include.path) || generated;
+      if (include.quoted && !in_tree) {
         findings.push_back({"include-exists", At(path, include.line),
                             "\"" + include.path +
                                 "\" is no file of the tree; quoted paths start at the root of the "
-                                "tree, those of libraries stand in <>"});
-      } else if (!include.quoted && ours && !include.path.starts_with("google/")) {
+                                "tree, paths of libraries are written in <>"});
+      } else if (!include.quoted && in_tree && !include.path.starts_with("google/")) {
         findings.push_back({"include-exists", At(path, include.line),
                             "<" + include.path + "> is a file of the tree: quote it"});
       }
@@ -366,7 +368,7 @@ std::vector<Finding> BackendNamed(const Tree& tree) {
 std::vector<Finding> StateCodeIsPure(const Tree& tree) {
   std::vector<Finding> findings;
   const std::string remedy =
-      ": a decision is made of its inputs alone; take the time, the number or the text as an argument";
+      ": a decision depends only on its inputs; pass the time, the number or the text as an argument";
   const std::regex pattern{std::string(kImpureHeaderPattern)};
   for (const auto& [path, file] : tree.sources) {
     if (!WithinAny(path, kStateCode)) continue;
@@ -387,7 +389,7 @@ std::vector<Finding> StateCodeIsPure(const Tree& tree) {
 std::vector<Finding> LibmInStateCode(const Tree& tree) {
   std::vector<Finding> findings;
   const std::string names(kLibmNames);
-  // std::exp in any use; exp( and ::exp( but not x.exp(, x->exp( or other::exp(; the compiler's own spelling.
+  // std::exp in any use; exp( and ::exp( but not x.exp(, x->exp( or other::exp(; the compiler's builtins.
   const std::string pattern =
       "(\\bstd::" + names + "\\b)|((^|[^\\w.:>])(::)?" + names + "\\s*\\()|(\\b__builtin_" + names + "\\b)";
   Search(
@@ -453,7 +455,7 @@ std::vector<Finding> UnregisteredTest(const Tree& tree) {
   return findings;
 }
 
-// Is the folder named in the root's list, or by add_subdirectory of a folder above it?
+// True if the root's list, or an add_subdirectory in a folder above, names the folder.
 bool Reached(const Tree& tree, const std::string& folder) {
   const auto root = tree.cmake.find("");
   if (root != tree.cmake.end()) {
@@ -484,7 +486,7 @@ std::vector<Finding> SourcesAreListed(const Tree& tree) {
           call.name == "file" && !call.arguments.empty() && call.arguments[0].starts_with("GLOB");
       if (!glob && call.name != "aux_source_directory") continue;
       findings.push_back({"sources-listed", At(CMakeListsOf(folder), call.line),
-                          "sources are listed one by one: a glob builds what nobody decided to build"});
+                          "list the sources one by one: a glob builds files that nobody meant to build"});
     }
   }
   return findings;
@@ -537,7 +539,7 @@ std::vector<Finding> NamespaceFollowsFolder(const Tree& tree) {
   for (const auto& [path, file] : tree.sources) {
     if (!IsCxx(path) || !(IsWithin(path, "common") || IsWithin(path, "services"))) continue;
     const std::string wanted = NamespaceOf(path);
-    // Line breaks stay, so that the lines are those of the file.
+    // Line breaks are kept, so that line numbers match the file.
     std::string code = file.code;
     const auto blank = [](char& c) {
       if (c != '\n') c = ' ';
@@ -570,13 +572,14 @@ std::vector<Finding> FolderWithoutReadme(const Tree& tree) {
   return findings;
 }
 
-// "docs/rules.md" of "../rules.md" in "docs/design"; "" stands for the root.
+// "docs/rules.md" for "../rules.md" in "docs/design"; "" is the root.
 std::string Resolved(const std::string& folder, const std::string& target) {
   const auto path = (std::filesystem::path(folder) / target).lexically_normal().generic_string();
   return path.ends_with('/') && path.size() > 1 ? path.substr(0, path.size() - 1) : path;
 }
 
-// The anchors that forges make of the headings of a document: lower case, blanks as hyphens, punctuation left out.
+// The anchors that code hosts generate from the headings of a document: lower case, blanks as hyphens, without
+// punctuation.
 std::set<std::string> AnchorsOf(const std::string& text) {
   std::set<std::string> anchors;
   std::map<std::string, int> seen;
@@ -632,13 +635,13 @@ std::vector<Finding> CitedDocuments(const Tree& tree) {
   std::vector<Finding> findings = LinkedDocuments(tree);
   static const std::regex kCited(R"(([A-Za-z0-9_./-]+\.md)\b(?:, sections? (\d+)(?:(?: to | and )(\d+))?)?)");
   for (const auto& [path, file] : tree.sources) {
-    if (IsWithin(path, "tests/layering")) continue;  // speaks of trees that are made up
+    if (IsWithin(path, "tests/layering")) continue;  // mentions files of invented trees
     for (std::sregex_iterator hit(file.text.begin(), file.text.end(), kCited), end; hit != end; ++hit) {
       const std::string where = At(path, LineOf(file.text, static_cast<size_t>(hit->position())));
       std::string name = (*hit)[1].str();
       if (name.starts_with('/')) name.erase(0, 1);  // appended to the root's path
       std::string target = tree.documents.contains(name) ? name : Resolved(FolderOf(path), name);
-      // A file's name alone, as a test of that document has it.
+      // A file name without a folder, as in a test of the document.
       if (name.find('/') == std::string::npos && !tree.documents.contains(target))
         for (const auto& [other, text] : tree.documents)
           if (other.ends_with("/" + name)) target = other;

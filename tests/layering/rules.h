@@ -1,5 +1,5 @@
-// The rules of the tree's layout. Each looks at the whole tree and returns what breaks it, in order of path.
-// Pure: no file is read here, so that the canary can run them on made-up trees.
+// The rules for the layout of the tree. Each rule checks the whole tree and returns its findings in order of path.
+// The rules are pure: they read no file, so that the canary can run them on invented trees.
 #pragma once
 
 #include <iosfwd>
@@ -12,8 +12,8 @@ namespace cobblestone::layering {
 
 struct Finding {
   std::string rule;
-  std::string where;    // path, with :line where there is one
-  std::string message;  // what is wrong and what to do
+  std::string where;    // path, with :line if it is known
+  std::string message;  // the problem and the remedy
 };
 std::ostream& operator<<(std::ostream& out, const Finding& finding);
 
@@ -26,7 +26,7 @@ std::ostream& operator<<(std::ostream& out, const Rule& rule);
 
 const std::vector<Rule>& AllRules();
 
-// What all rules find.
+// The findings of all rules.
 std::vector<Finding> Check(const Tree& tree);
 
 }  // namespace cobblestone::layering

@@ -11,7 +11,7 @@ namespace {
 
 bool IsWordCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// Blanks [from, to) but for line breaks.
+// Blanks [from, to) except line breaks.
 void Blank(std::string& text, size_t from, size_t to) {
   for (size_t i = from; i < std::min(to, text.size()); ++i) {
     if (text[i] != '\n') text[i] = ' ';
@@ -22,7 +22,7 @@ size_t EndOr(std::string_view text, size_t position) {
   return position == std::string_view::npos ? text.size() : position;
 }
 
-// The position behind the closing quote of the literal that opens at `open`.
+// The position after the closing quote of the literal that opens at `open`.
 size_t EndOfLiteral(std::string_view text, size_t open) {
   for (size_t i = open + 1; i < text.size() && text[i] != '\n'; ++i) {
     if (text[i] == '\\') {
@@ -64,7 +64,7 @@ std::vector<std::string> Expand(const std::string& argument, const Variables& va
   if (values == variables.end()) return {argument};
   std::vector<std::string> expanded;
   for (const std::string& value : values->second) {
-    // The rest may hold further variables; the value itself was expanded when it was set.
+    // The rest may contain further variables; the value itself was expanded when it was set.
     for (const std::string& rest : Expand(argument.substr(close + 1), variables)) {
       expanded.push_back(argument.substr(0, open));
       expanded.back().append(value).append(rest);

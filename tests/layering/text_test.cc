@@ -16,11 +16,11 @@ TEST(CodeOnlyTest, BlanksCommentsAndLiteralsAndKeepsLines) {
   EXPECT_EQ(CodeOnly("f(R\"x(\" // exp( )\" )x\") + exp(1)"), "f(R\"                 \") + exp(1)");
 }
 
-TEST(CodeOnlyTest, TakesTheQuoteBetweenDigitsForNoLiteral) {
+TEST(CodeOnlyTest, AQuoteBetweenDigitsStartsNoLiteral) {
   EXPECT_EQ(CodeOnly("n = 1'000'000; exp(1) // x"), "n = 1'000'000; exp(1)     ");
 }
 
-TEST(CodeOnlyTest, SurvivesTextThatNeverEnds) {
+TEST(CodeOnlyTest, AcceptsUnterminatedText) {
   EXPECT_EQ(CodeOnly("a /* b"), "a     ");
   EXPECT_EQ(CodeOnly("\"a").size(), 2u);
   EXPECT_EQ(CodeOnly("R\"x(a").size(), 5u);
@@ -35,7 +35,7 @@ TEST(ProseOnlyTest, KeepsCommentsAndSentencesOfLiterals) {
   EXPECT_EQ(ProseOnly("\"a").size(), 2u);
 }
 
-TEST(IncludesOfTest, FindsQuotedAndAngledWithTheirLines) {
+TEST(IncludesOfTest, FindsQuotedAndAngledIncludesWithTheirLines) {
   const auto includes =
       IncludesOf("#pragma once\n#include <map>\n  #  include \"a/b.h\"  // why\n// #include <no>\n");
   ASSERT_EQ(includes.size(), 2u);
@@ -60,7 +60,7 @@ TEST(CMakeCallsOfTest, FindsNamesArgumentsAndLines) {
   EXPECT_EQ(calls[2].name, "endif");
 }
 
-TEST(CMakeCallsOfTest, WritesLoopsAndListsOut) {
+TEST(CMakeCallsOfTest, UnrollsLoopsAndLists) {
   const auto calls = CMakeCallsOf(
       "set(stories order damage)\nforeach(story IN LISTS stories)\n  f(SOURCES log_${story}_test.cc ${other})\n"
       "endforeach()\nforeach(x a b)\n g(${x}${x})\n");

@@ -44,7 +44,7 @@ Tree ReadTree(const std::filesystem::path& root) {
     const std::string name = path.filename().string();
     const std::string relative = path.lexically_relative(root).generic_string();
     if (entry->is_directory()) {
-      // Programs that ours are measured against are built by themselves.
+      // The programs that benchmarks compare with have their own builds.
       if (name.starts_with('.') || name == "build" || name == "node_modules" ||
           relative == "tests/bench/peers")
         entry.disable_recursion_pending();

@@ -1,4 +1,4 @@
-// The source tree as text: every file that the rules speak about, under its path from the root.
+// The source tree as text: every file that the rules check, by its path from the root.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ struct SourceFile {
 };
 
 struct Tree {
-  std::map<std::string, SourceFile> sources;  // .h .cc .proto, and what C++ is called elsewhere (.cpp ...)
+  std::map<std::string, SourceFile> sources;  // .h .cc .proto, and other extensions of C++ (.cpp ...)
   std::map<std::string, std::vector<CMakeCall>> cmake;  // by folder; "" is the root
   std::map<std::string, std::string> readmes;           // by folder
   std::vector<std::string> scripts;                     // .sh and .py
@@ -28,13 +28,13 @@ struct Tree {
   std::set<std::string> paths;                          // every file and folder
 };
 
-// Reads what lies under the root, but for hidden folders and `build`. A file that cannot be read throws.
+// Reads all files under the root, except hidden folders and `build`. Throws if a file cannot be read.
 Tree ReadTree(const std::filesystem::path& root);
 
-// "common/credit" of "common/credit/model/average.h"; "" of a file in the root.
+// "common/credit" for "common/credit/average.h"; "" for a file in the root.
 std::string FolderOf(std::string_view path);
 
-// Is the path the folder itself, or below it?
+// True if the path is the folder itself or below it.
 bool IsWithin(std::string_view path, std::string_view folder);
 
 }  // namespace cobblestone::layering
