@@ -1,4 +1,5 @@
-// What the end-to-end measures share: traffic prepared in memory, and when each of its results could be posted.
+// Shared by the end-to-end benchmarks: traffic prepared in memory, and the earliest time to post each of its
+// results.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +11,29 @@
 
 namespace cobblestone {
 
-// Two replicas, all good, five in a hundred validations before their completion.
+// Two replicas for each workunit, without errors, timeouts and invalid results; five in a hundred validations come
+// before their completion.
 traffic::GenerateOptions PlainTraffic(std::uint64_t results, std::uint64_t hosts, const std::string& policy);
 
 struct Prepared {
-  std::vector<embedded::AppendBlock> members;  // catalogue and members, before the clock starts
+  std::vector<embedded::AppendBlock> members;  // catalogue and members, sent before the measurement
   std::vector<embedded::AppendBlock>
       blocks;  // one completion and one validation per result; dispatches and trickles, if there are any
   std::uint64_t results = 0;
   std::uint64_t trickles = 0;
 };
 
-// Blocks of about `size` events, in the order of the generator. `wait`: validations come so many completions later.
+// Blocks of about `size` events, in the order of the generator. `wait`: the number of later validations that the
+// generator makes before a delayed validation is sent.
 Prepared Prepare(const traffic::GenerateOptions& options, std::size_t size, std::uint64_t wait);
 
 inline constexpr std::uint32_t kNoBlock = UINT32_MAX;
 
-// For each result, by its number, the block with which its workunit could be decided: the one that holds the last half
-// of its results.
+// For each result, by its number: the block that makes the decision on its workunit possible. The block has the
+// last of the four events (two completions, two validations) of the workunit.
 std::vector<std::uint32_t> DecidingBlocks(const std::vector<embedded::AppendBlock>& blocks);
 
-// Of this process, all threads, s.
+// CPU time of all threads of this process, s.
 double CpuSeconds();
 
 }  // namespace cobblestone

@@ -1,5 +1,6 @@
-// The core alone, on one core: what it costs to price results and to settle their workunits, by policy; and with the
-// bytes on both sides (two events decoded, one claim encoded), as the claims stage does it.
+// The pure functions of the credit policies on one CPU core: the cost to price results and to settle their
+// workunits, by policy. The other benchmarks measure the codecs of the claims stage: an event is decoded, a claim
+// is encoded and decoded.
 //   claims/s      two claims and one settlement for each workunit of two results; hosts in random order
 #include <cstdint>
 #include <random>

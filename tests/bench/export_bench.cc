@@ -1,6 +1,7 @@
-// What an export of a whole project costs: a file of entities is made, exported, and read back; rows per second, CPU, memory,
-// sizes. With --state the rows are adopted by a pipeline, and exported from its state, with control totals. With --beside that
-// pipeline works meanwhile: the same events without and with an export beside them, by turns.
+// The cost of an export of a whole project. The benchmark writes a file of entities, exports it, and reads the
+// export back; it prints rows per second, CPU, memory and sizes. With --state a pipeline adopts the rows, and the
+// export reads the state of the pipeline, with control totals. With --beside the pipeline ingests events in
+// alternate runs without and with a concurrent export.
 //
 //   ./dev bench export --help
 #include <sys/resource.h>
@@ -78,7 +79,7 @@ double RssMiB() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-// Numbers and texts as various as those of a real project.
+// Numbers and texts with the variety of a real project.
 class Entities {
  public:
   Entities(const Options& options, const std::string& path)
@@ -169,7 +170,8 @@ std::unique_ptr<Engine> OpenEngine(const Options& options) {
   return Must(Engine::Open(settings, [](const std::string&) {}));
 }
 
-// A pipeline that has these rows, on its disk. By a process of its own, so that memory is the export's.
+// Adopts the rows into a data directory. A child process does it, so that the peak memory of this process is that
+// of the export.
 void Adopt(const Options& options, const std::string& path) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -190,7 +192,7 @@ void Adopt(const Options& options, const std::string& path) {
   if (::waitpid(child, &ended, 0) != child || ended != 0) std::exit(1);
 }
 
-// As `cobblestone export` does.
+// A source and control totals as `cobblestone export` makes them.
 std::unique_ptr<exports::Source> FromState(view::State& state, Engine& engine, exports::ExportJob* job) {
   auto source = Must(StateSource::Open(state, {.project = kProject}));
   const auto kept = Must(engine.SumLedger(source->snapshot().places, false, {}));
@@ -199,12 +201,12 @@ std::unique_ptr<exports::Source> FromState(view::State& state, Engine& engine, e
   return source;
 }
 
-// One export after the other of what a working pipeline has on its disk, until it is told to end.
+// Exports the stored state of a running pipeline again and again, until Stop().
 class Exports {
  public:
   Exports(const Options& options, Engine& engine)
       : thread_([this, &options, &engine] { Run(options, engine); }) {}
-  // How many there were so far, and a part of one; that one is brought to its end.
+  // Returns the number of exports so far, with the finished fraction of the present one, which is completed.
   double Stop() {
     const double done = whole_ + part_;
     stopping_ = true;
@@ -248,7 +250,7 @@ int Beside(const Options& options, Engine& engine) {
   std::vector<double> rates[2];
   for (std::uint32_t run = 0; run <= 2 * options.beside; ++run) {
     GenerateOptions traffic = PlainTraffic(options.results, 20'000, "creditnew");
-    traffic.project = run + 2;  // results of its own
+    traffic.project = run + 2;  // a project of its own for each run
     Prepared prepared = Prepare(traffic, 20'000, 0);
     for (auto* blocks : {&prepared.members, &prepared.blocks})
       for (AppendBlock& block : *blocks) block.source = "run " + std::to_string(run);
@@ -257,7 +259,8 @@ int Beside(const Options& options, Engine& engine) {
       engine.WaitIdle();
     };
     feed(prepared.members);
-    const bool exports = run % 4 == 2 || run % 4 == 3;  // 0 is cold; then without, with, with, without, ...
+    const bool exports =
+        run % 4 == 2 || run % 4 == 3;  // run 0 is a warm-up; then without, with, with, without, ...
     std::optional<Exports> beside;
     if (exports) beside.emplace(options, engine);
     const auto start = Clock::now();
@@ -280,9 +283,9 @@ int Beside(const Options& options, Engine& engine) {
 }
 
 int Run(const Options& options) {
-  // What is deleted at the end must not have been anybody's.
+  // The directory is deleted at the end, so it must not exist before.
   if (!std::filesystem::create_directory(options.directory))
-    return Fail(Status::InvalidArgument(options.directory + " is there already; name another directory"));
+    return Fail(Status::InvalidArgument(options.directory + " exists already; name another directory"));
   const std::string path = options.directory + "/entities.json";
   auto start = Clock::now();
   Entities(options, path).Write();
@@ -347,14 +350,15 @@ int main(int argc, char** argv) {
   app.add_option("--hosts", options.hosts, "hosts; a third as many users")->capture_default_str();
   app.add_option("--threads", options.threads)->capture_default_str();
   app.add_option("--compression", options.compression, "gzip, zip, none")->capture_default_str();
-  app.add_option("--sort", options.sort, "id, total_credit, expavg_credit; without it as it comes");
-  app.add_option("--directory", options.directory, "made, and deleted at the end")->capture_default_str();
-  app.add_flag("--read", options.read, "read it back, too");
+  app.add_option("--sort", options.sort,
+                 "id, total_credit, expavg_credit; without it the order of the source");
+  app.add_option("--directory", options.directory, "created, and deleted at the end")->capture_default_str();
+  app.add_flag("--read", options.read, "also read the export back");
   app.add_flag("--state", options.state, "from the state of a pipeline that has adopted the rows");
   app.add_option("--beside", options.beside,
-                 "how many runs of a pipeline with exports beside it, and without");
-  app.add_option("--results", options.results, "of each of these runs")->capture_default_str();
-  app.add_option("--nice", options.nice, "how far the export steps back there")->capture_default_str();
+                 "number of runs of a pipeline with concurrent exports, and of runs without");
+  app.add_option("--results", options.results, "results of each of these runs")->capture_default_str();
+  app.add_option("--nice", options.nice, "niceness of the concurrent exports")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   options.state = options.state || options.beside > 0;
   return cobblestone::Run(options);

@@ -1,7 +1,7 @@
-// What questions cost over HTTP on loopback while the pipeline runs at half of what it can do: of each kind the latency as the
-// asker sees it, at a fixed rate of questions, and how many a second there can be, one after the other. The first kind is a
-// scheduler's estimate. The pipeline is fed in the same process at a fixed rate; askers keep their connections, as a scheduler
-// does.
+// The cost of requests over HTTP on loopback while the pipeline runs at half of its throughput. For each kind of
+// request the benchmark prints the latency seen by the client at a fixed request rate, and the throughput of
+// requests sent one after the other. The first kind is a scheduler's estimate. The same process sends events to
+// the pipeline at a fixed rate. Clients keep their connections, as a scheduler does.
 //
 //   ./dev bench gateway --help
 #include <httplib.h>
@@ -37,14 +37,14 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
   std::uint64_t hosts = 10000;
-  std::uint64_t results = 400000;  // to measure what the pipeline can do
-  double load = 0.5;               // of that, while it is asked
-  double rate = 0;                 // results/s while it is asked; above 0: nothing is measured first
-  std::uint32_t askers = 2;
-  double ask_rate = 200;    // questions/s of each asker, evenly, of a scheduler's
-  double people_rate = 10;  // likewise, of people's
-  double seconds = 4;       // of each kind, and a quarter of it one after the other
-  std::string only;         // this kind alone
+  std::uint64_t results = 400000;  // to measure the throughput of the pipeline
+  double load = 0.5;               // fraction of the throughput during the requests
+  double rate = 0;                 // results/s during the requests; 0: `load` of the throughput
+  std::uint32_t clients = 2;
+  double ask_rate = 200;    // requests/s of each client, evenly spaced, of a scheduler's kinds
+  double people_rate = 10;  // likewise, of the kinds that people send
+  double seconds = 4;       // for each kind; a quarter more for requests one after the other
+  std::string only;         // only this kind
   std::uint32_t threads = 2;
   std::string directory;
 };
@@ -67,10 +67,10 @@ double Feed(Engine& engine, const std::vector<AppendBlock>& blocks) {
   return Seconds(Clock::now() - begin);
 }
 
-// A kind of question: paths of it, by a random number.
+// A kind of request; a random number chooses the path.
 struct Kind {
   const char* name;
-  bool by_people = false;  // else by schedulers, which ask far more often
+  bool by_people = false;  // false: by schedulers, whose rate is far higher
   std::function<std::string(std::uint64_t random)> path;
 };
 
@@ -98,16 +98,17 @@ std::vector<Kind> KindsOf(const Options& options, const GenerateOptions& traffic
   return all;
 }
 
-struct Asked {
+struct Samples {
   std::vector<double> milliseconds;
-  std::vector<double> late;  // ms that the system woke the asker too late: no question's fault
+  std::vector<double>
+      late;  // ms by which the system woke the client too late; not part of a request's latency
   std::uint64_t failed = 0;
 };
 
-// `rate`: questions/s, evenly; 0: one after the other. Latency counts from when the question was asked, or from when it was due
-// where it had to wait for the one before it: that was slow, too.
-void Ask(const std::string& url, const Kind& kind, double rate, std::uint64_t seed,
-         const std::atomic<bool>& stop, Asked* asked) {
+// `rate`: requests/s, evenly spaced; 0: one after the other. The latency begins when the request is sent. If the
+// request had to wait for the answer to the previous request, the latency begins when it was due.
+void SendRequests(const std::string& url, const Kind& kind, double rate, std::uint64_t seed,
+                  const std::atomic<bool>& stop, Samples* samples) {
   httplib::Client client(url);
   client.set_keep_alive(true);
   client.set_tcp_nodelay(true);
@@ -115,22 +116,22 @@ void Ask(const std::string& url, const Kind& kind, double rate, std::uint64_t se
   const auto begin = Clock::now();
   std::uint64_t random = seed;
   for (std::uint64_t i = 0; !stop; ++i) {
-    auto asked_at = Clock::now();
+    auto sent_at = Clock::now();
     if (rate > 0) {
       const auto due = begin + std::chrono::duration_cast<Clock::duration>(
                                    std::chrono::duration<double>(static_cast<double>(i) / rate));
-      if (due > asked_at) {
+      if (due > sent_at) {
         std::this_thread::sleep_until(due);
-        asked_at = Clock::now();
-        asked->late.push_back(Seconds(asked_at - due) * 1e3);
+        sent_at = Clock::now();
+        samples->late.push_back(Seconds(sent_at - due) * 1e3);
       } else {
-        asked_at = due;
+        sent_at = due;
       }
     }
     random = random * 6364136223846793005u + 1442695040888963407u;
     const auto reply = client.Get("/api/v1/projects/1/" + kind.path(random >> 33), headers);
-    asked->milliseconds.push_back(Seconds(Clock::now() - asked_at) * 1e3);
-    if (!reply || (reply->status != 200 && reply->status != 404)) ++asked->failed;
+    samples->milliseconds.push_back(Seconds(Clock::now() - sent_at) * 1e3);
+    if (!reply || (reply->status != 200 && reply->status != 404)) ++samples->failed;
   }
 }
 
@@ -147,19 +148,19 @@ struct Outcome {
   double per_second = 0;
 };
 
-Outcome AskFor(const std::string& url, const Kind& kind, const Options& options, double rate,
-               double seconds) {
+Outcome MeasureKind(const std::string& url, const Kind& kind, const Options& options, double rate,
+                    double seconds) {
   std::atomic<bool> stop{false};
-  std::vector<Asked> asked(options.askers);
-  std::vector<std::thread> askers;
+  std::vector<Samples> samples(options.clients);
+  std::vector<std::thread> clients;
   const auto begin = Clock::now();
-  for (std::uint32_t i = 0; i < options.askers; ++i)
-    askers.emplace_back([&, i] { Ask(url, kind, rate, i + 1, stop, &asked[i]); });
+  for (std::uint32_t i = 0; i < options.clients; ++i)
+    clients.emplace_back([&, i] { SendRequests(url, kind, rate, i + 1, stop, &samples[i]); });
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   stop = true;
-  for (std::thread& thread : askers) thread.join();
+  for (std::thread& thread : clients) thread.join();
   Outcome outcome;
-  for (const Asked& one : asked) {
+  for (const Samples& one : samples) {
     outcome.milliseconds.insert(outcome.milliseconds.end(), one.milliseconds.begin(), one.milliseconds.end());
     outcome.late.insert(outcome.late.end(), one.late.begin(), one.late.end());
     outcome.failed += one.failed;
@@ -199,7 +200,7 @@ void Run(const Options& options) {
   GenerateOptions more = PlainTraffic(static_cast<std::uint64_t>(rate * lasts), options.hosts, "creditnew");
   more.project = 2;
   Prepared second = Prepare(more, static_cast<std::size_t>(std::max(2.0, rate * 2 * kEvery)), 0);
-  // Another source: lines count from its beginning.
+  // Another source, whose line numbers begin at 0.
   for (std::vector<AppendBlock>* part : {&second.members, &second.blocks})
     for (AppendBlock& block : *part) block.source = "second";
   Feed(*engine, second.members);
@@ -218,28 +219,29 @@ void Run(const Options& options) {
   });
   std::this_thread::sleep_for(std::chrono::seconds(2));
   std::printf("%-16s %10s %10s %10s %10s %10s %14s %7s\n", "kind", "p50 ms", "p99 ms", "p99.9 ms", "longest",
-              "woken p99", "questions/s", "failed");
+              "woken p99", "requests/s", "failed");
   const double cpu = CpuSeconds();
   const auto begin = Clock::now();
   for (const Kind& kind : kinds) {
-    const Outcome evenly = AskFor(gateway->url(), kind, options,
-                                  kind.by_people ? options.people_rate : options.ask_rate, options.seconds);
-    const Outcome most = AskFor(gateway->url(), kind, options, 0, one_by_one);
+    const Outcome paced =
+        MeasureKind(gateway->url(), kind, options, kind.by_people ? options.people_rate : options.ask_rate,
+                    options.seconds);
+    const Outcome back_to_back = MeasureKind(gateway->url(), kind, options, 0, one_by_one);
     std::printf("%-16s %10.3f %10.3f %10.3f %10.1f %10.3f %14.0f %7llu\n", kind.name,
-                At(evenly.milliseconds, 0.5), At(evenly.milliseconds, 0.99), At(evenly.milliseconds, 0.999),
-                evenly.milliseconds.back(), At(evenly.late, 0.99), most.per_second,
-                static_cast<unsigned long long>(evenly.failed + most.failed));
+                At(paced.milliseconds, 0.5), At(paced.milliseconds, 0.99), At(paced.milliseconds, 0.999),
+                paced.milliseconds.back(), At(paced.late, 0.99), back_to_back.per_second,
+                static_cast<unsigned long long>(paced.failed + back_to_back.failed));
     std::fflush(stdout);
   }
   const double cores = (CpuSeconds() - cpu) / Seconds(Clock::now() - begin);
-  if (fed) std::printf("the traffic was at its end before the last question: ask for less\n");
+  if (fed) std::printf("the events ended before the last request: use smaller options\n");
   stop = true;
   feeder.join();
   std::printf(
-      "latency at %.0f questions/s of schedulers, or %.0f of people, over %u connections; woken: how late the system "
-      "wakes a thread that sleeps, which an answer has to wait for as well; questions/s one after the other on each; "
-      "%.2f cores in all\n",
-      options.ask_rate * options.askers, options.people_rate * options.askers, options.askers, cores);
+      "latency at %.0f requests/s of schedulers, or %.0f of people, over %u connections; woken: the delay after "
+      "which the system wakes a sleeping thread, which is also a part of each latency; requests/s one after the "
+      "other on each connection; %.2f cores in all\n",
+      options.ask_rate * options.clients, options.people_rate * options.clients, options.clients, cores);
 }
 
 }  // namespace
@@ -248,23 +250,27 @@ void Run(const Options& options) {
 int main(int argc, char** argv) {
   cobblestone::Options options;
   CLI::App app(
-      "Questions on loopback while the pipeline runs at half load: a scheduler's estimate, and all others.");
-  app.add_option("--hosts", options.hosts, "Hosts, asked about at random")->capture_default_str();
-  app.add_option("--results", options.results, "Results to measure the pipeline by")->capture_default_str();
-  app.add_option("--load", options.load, "Part of what the pipeline can do, while it is asked")
+      "Requests on loopback while the pipeline runs at half load: a scheduler's estimate, and all others.");
+  app.add_option("--hosts", options.hosts, "Hosts; each request names a random one")->capture_default_str();
+  app.add_option("--results", options.results, "Results to measure the throughput of the pipeline")
       ->capture_default_str();
-  app.add_option("--rate", options.rate, "Instead of --load: so many results/s");
-  app.add_option("--askers", options.askers, "Connections that ask")->capture_default_str();
-  app.add_option("--people-rate", options.people_rate, "Questions/s of each, of those that people ask")
+  app.add_option("--load", options.load, "Fraction of the throughput during the requests")
       ->capture_default_str();
-  app.add_option("--ask-rate", options.ask_rate, "Questions/s of each, of those that schedulers ask")
+  app.add_option("--rate", options.rate, "Results/s during the requests, instead of --load");
+  app.add_option("--askers", options.clients, "Connections that send requests")->capture_default_str();
+  app.add_option("--people-rate", options.people_rate,
+                 "Requests/s of each connection, for the kinds that people send")
       ->capture_default_str();
-  app.add_option("--seconds", options.seconds, "Of each kind; and a quarter of it one after the other")
+  app.add_option("--ask-rate", options.ask_rate,
+                 "Requests/s of each connection, for the kinds that schedulers send")
       ->capture_default_str();
-  app.add_option("--only", options.only, "One kind alone, by its name in the table");
+  app.add_option("--seconds", options.seconds,
+                 "For each kind; a quarter more for requests one after the other")
+      ->capture_default_str();
+  app.add_option("--only", options.only, "Only this kind, by its name in the table");
   app.add_option("--threads", options.threads, "Threads of the pipeline")->capture_default_str();
   app.add_option("--directory", options.directory,
-                 "Where the data lies; wiped. Without it one in the place for such");
+                 "Data directory; deleted first and at the end (default: a temporary one)");
   CLI11_PARSE(app, argc, argv);
   if (options.directory.empty())
     options.directory =

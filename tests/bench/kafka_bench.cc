@@ -1,16 +1,18 @@
-// End to end on Kafka, exactly once, against a broker that is there (./dev kafka start); topics of its own, by time.
+// End to end on Kafka, exactly once, with a running broker (./dev kafka start). Topic names contain the time and
+// the process id.
 //
 //   ./dev bench kafka --bootstrap HOST:PORT [--broker-pid PID] --hosts 100000 --results 500000
 //
-// --measure names what is measured, each on topics of its own; those that need a rate take --rate, or half of what
-// `throughput` gave:
-//   throughput  a backlog of results, worked off by the stream threads of this process: results/s, CPU per result here and
-//               in the broker, records written per result
-//   restore     the same, and then from nothing: executing all commits again, and from a checkpoint
-//   latency     a worker in a process of its own at a fixed rate: from the time at which the last event that a workunit
-//               needs was due until the host's total with it can be read
+// --measure names the measurements, each of which has its own topics. A measurement at a rate uses --rate, or half
+// of the rate that `throughput` measured:
+//   throughput  a backlog of results, processed by the stream threads of this process: results/s, CPU per result
+//               here and in the broker, records written per result
+//   restore     the same, then a restore without local state: with all commits replayed, and from a checkpoint
+//   latency     a worker in a separate process at a fixed rate: the time from the due time of the last event that
+//               a workunit needs until a reader has the host's total with its grant
 //   sweep       latency for several commit intervals
-//   recovery    under load: a worker is killed and started again, with its disk and without, and taken over by another
+//   recovery    under load: a worker is killed and restarted, with its disk and without, and replaced by a hot
+//               standby
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -78,7 +80,7 @@ struct Options {
   std::vector<std::string> measures = {"throughput", "latency"};
   double rate = 0;      // results/s; 0: half of the throughput
   double seconds = 20;  // of load at a rate
-  double block = 0.01;  // s of load that are due at one time
+  double block = 0.01;  // s of load that are sent at one time
   int linger = 10;      // ms, of the source at a rate
   std::string directory;
   std::string client_options;
@@ -87,7 +89,7 @@ struct Options {
   double commit_max = 50;
   double checkpoint = 30;
   double session = 6;
-  // A process of its own for these measures: a worker of this name on this deployment.
+  // Set in the worker process of these measurements: the instance name and the topic prefix.
   std::string worker;
   std::string prefix;
   bool hot = false;
@@ -135,7 +137,7 @@ void PrintThreads() {
 struct Counts {
   std::uint64_t restored = 0;
   std::uint64_t reexecuted = 0;
-  std::uint64_t checkpointed = 0;  // slots whose checkpoint is of their last state write
+  std::uint64_t checkpointed = 0;  // slots that have a checkpoint, or no state
   std::uint64_t records = 0;
   std::uint64_t produced = 0;
   std::uint64_t commits = 0;
@@ -148,7 +150,7 @@ struct Counts {
   double end_seconds = 0;
 };
 
-Counts Look(const KafkaWorkers& workers) {
+Counts CountsOf(const KafkaWorkers& workers) {
   Counts counts;
   for (const auto& worker : workers.Look()) {
     counts.records += worker.records;
@@ -172,13 +174,13 @@ Counts Look(const KafkaWorkers& workers) {
   return counts;
 }
 
-// Until all is processed; the time at which the last record was.
+// Waits until all records are processed. Returns the time of the last one.
 Clock::time_point AwaitDrained(const KafkaWorkers& workers, std::uint32_t slots) {
   auto moved = Clock::now();
   std::uint64_t records = 0;
   for (;;) {
     Must(workers.failure());
-    const Counts now = Look(workers);
+    const Counts now = CountsOf(workers);
     if (now.records != records) {
       records = now.records;
       moved = Clock::now();
@@ -229,7 +231,7 @@ std::unique_ptr<KafkaWorkers> OpenWorkers(const settings::RunSettings& settings)
 
 constexpr std::uint64_t kCommitsPerReport = 60;
 
-// Topics of our own, and the members of the traffic processed.
+// New topics, with the members of the traffic processed.
 class Deployment {
  public:
   Deployment(const Options& options, const std::string& measure, const Prepared& prepared)
@@ -270,13 +272,13 @@ class Deployment {
   stream::kafka::Cluster& cluster() { return *cluster_; }
   client::Publisher& publisher() { return *publisher_; }
 
-  // Until each of the two workers has had slots for a while, and the one without the first slot follows it: what is committed
-  // between two of its reports is all that it may be behind. The name of the one that has it.
+  // Waits until each of the two workers has owned slots for three seconds, and the first slot has a standby at
+  // most kCommitsPerReport commits behind. Returns the owner of the first slot.
   std::string AwaitHotStandby() const {
     auto client = ConnectKafka(settings_, {});
     if (!client.ok()) Die(client.status());
     std::string owner;
-    for (int looks = 0; looks < 3;) {
+    for (int ready_polls = 0; ready_polls < 3;) {
       std::this_thread::sleep_for(std::chrono::seconds(1));
       const auto answer = (*client)->Ask({.path = "/tasks"});
       if (!answer.ok()) Die(answer.status());
@@ -288,12 +290,12 @@ class Deployment {
         ready = ready && standby["commits_behind"].get<std::uint64_t>() <= kCommitsPerReport;
       ready = ready && !first["standbys"].empty() &&
               first.value("worker", "") == std::exchange(owner, first.value("worker", ""));
-      looks = ready ? looks + 1 : 0;
+      ready_polls = ready ? ready_polls + 1 : 0;
     }
     return owner;
   }
 
-  void WipeState(const std::string& instance) const {
+  void RemoveState(const std::string& instance) const {
     std::filesystem::remove_all(SettingsOf(options_, prefix_, instance).data_directory);
   }
 
@@ -317,7 +319,7 @@ Prepared PrepareTraffic(const Options& options, std::uint64_t results, std::size
 
 // ---- Throughput, restore -------------------------------------------------------------------------------------------
 
-// Of what the stages write: messages, and records in them.
+// The number of records in the messages of an output topic; also counts the final grants.
 std::uint64_t RecordsIn(stream::kafka::Cluster& cluster, stream::TopicIndex topic, std::uint32_t partitions,
                         std::uint64_t* final_grants) {
   auto reader = cluster.NewReader();
@@ -338,20 +340,20 @@ std::uint64_t RecordsIn(stream::kafka::Cluster& cluster, stream::TopicIndex topi
   return records;
 }
 
-// From nothing on this machine until all slots run.
+// Starts workers without local state, and waits until all slots run.
 void RestoreOnce(const Options& options, const Deployment& deployment, std::uint64_t results,
                  const char* how) {
-  deployment.WipeState(kInstance);
+  deployment.RemoveState(kInstance);
   const auto start = Clock::now();
   const double cpu = CpuSeconds();
   auto workers = OpenWorkers(deployment.settings());
-  while (Look(*workers).running < deployment.slots())
+  while (CountsOf(*workers).running < deployment.slots())
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const double seconds = Seconds(Clock::now() - start);
   const double cpu_used = CpuSeconds() - cpu;
-  const Counts counts = Look(*workers);
+  const Counts counts = CountsOf(*workers);
   std::printf(
-      "%8llu hosts: %s: %.2f s, %llu rows restored (%.0f/s), %llu commits executed again (%.0f results/s), %.1f s CPU\n",
+      "%8llu hosts: %s: %.2f s, %llu rows restored (%.0f/s), %llu commits replayed (%.0f results/s), %.1f s CPU\n",
       static_cast<unsigned long long>(options.hosts), how, seconds,
       static_cast<unsigned long long>(counts.restored), static_cast<double>(counts.restored) / seconds,
       static_cast<unsigned long long>(counts.reexecuted),
@@ -362,7 +364,7 @@ void RestoreOnce(const Options& options, const Deployment& deployment, std::uint
 
 double Throughput(Options options, bool restore) {
   Prepared prepared = PrepareTraffic(options, options.results, 20000);
-  if (restore) options.checkpoint = 3600;  // none at first
+  if (restore) options.checkpoint = 3600;  // no checkpoint during the backlog
   Deployment deployment(options, "throughput", prepared);
   const auto load_start = Clock::now();
   for (AppendBlock& block : prepared.blocks) {
@@ -373,14 +375,14 @@ double Throughput(Options options, bool restore) {
                static_cast<unsigned long long>(prepared.results), Seconds(Clock::now() - load_start));
 
   auto workers = OpenWorkers(deployment.settings());
-  while (Look(*workers).records == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (CountsOf(*workers).records == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const auto start = Clock::now();
   const double cpu = CpuSeconds();
   const double broker_cpu = CpuSecondsOf(options.broker_pid);
   const auto end = AwaitDrained(*workers, deployment.slots());
   const double cpu_used = CpuSeconds() - cpu;
   const double broker_used = CpuSecondsOf(options.broker_pid) - broker_cpu;
-  const Counts counts = Look(*workers);
+  const Counts counts = CountsOf(*workers);
   PrintThreads();
   const double n = static_cast<double>(prepared.results);
   const double seconds = Seconds(end - start);
@@ -411,11 +413,11 @@ double Throughput(Options options, bool restore) {
   workers.reset();
   if (!restore) return n / seconds;
 
-  RestoreOnce(options, deployment, prepared.results, "all commits again");
+  RestoreOnce(options, deployment, prepared.results, "all commits replayed");
   settings::RunSettings checkpoints = deployment.settings();
   checkpoints.kafka.checkpoint_interval = std::chrono::seconds(1);
   workers = OpenWorkers(checkpoints);
-  while (Look(*workers).checkpointed < deployment.slots())
+  while (CountsOf(*workers).checkpointed < deployment.slots())
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   (void)workers->Stop(std::chrono::seconds(30));
   workers.reset();
@@ -425,7 +427,7 @@ double Throughput(Options options, bool restore) {
 
 // ---- At a rate -------------------------------------------------------------------------------------------------
 
-// This program once more, as a worker of the deployment.
+// A child process of this program that runs as a worker of the deployment.
 class WorkerProcess {
  public:
   WorkerProcess(const Options& options, const std::string& prefix, const std::string& instance, bool hot)
@@ -473,7 +475,7 @@ class WorkerProcess {
     pid_ = 0;
   }
   [[nodiscard]] double CpuSecondsUsed() const { return CpuSecondsOf(pid_); }
-  // Rows that its slots have restored from checkpoints, as it says.
+  // The rows that its slots have restored from checkpoints, from its log.
   [[nodiscard]] std::uint64_t RestoredRows() const {
     std::ifstream in(log_);
     std::uint64_t rows = 0;
@@ -489,12 +491,12 @@ class WorkerProcess {
   pid_t pid_ = 0;
 };
 
-std::atomic<bool> told_to_end{false};
+std::atomic<bool> termination_requested{false};
 
-int BeWorker(const Options& options) {
-  std::signal(SIGTERM, [](int) { told_to_end = true; });
+int RunAsWorker(const Options& options) {
+  std::signal(SIGTERM, [](int) { termination_requested = true; });
   auto workers = OpenWorkers(SettingsOf(options, options.prefix, options.worker));
-  while (!told_to_end) {
+  while (!termination_requested) {
     Must(workers->failure());
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
@@ -503,7 +505,7 @@ int BeWorker(const Options& options) {
   std::_Exit(0);
 }
 
-// A project's producer as examples/python has it: no message twice, no transactions.
+// A project's producer with the options of examples/python: idempotent, without transactions.
 class Source {
  public:
   Source(const Options& options, const stream::kafka::ClusterOptions& cluster)
@@ -546,7 +548,7 @@ class Source {
       rd_kafka_poll(handle_, 10);
   }
   void Poll() { rd_kafka_poll(handle_, 0); }
-  // From Send() to the broker's answer, s.
+  // The longest time from Send() to the broker's answer, s.
   [[nodiscard]] double slowest() const { return slowest_; }
 
  private:
@@ -556,7 +558,7 @@ class Source {
   double slowest_ = 0;
 };
 
-// Load at a rate, and when the totals that come of it can be read.
+// Load at a rate, with the times at which a reader has the resulting totals.
 class Load {
  public:
   Load(const Options& options, double rate, double seconds)
@@ -583,21 +585,21 @@ class Load {
   [[nodiscard]] double seconds() const {
     return static_cast<double>(prepared_.blocks.size()) * options_.block;
   }
-  // Nothing more need be sent.
-  void End() { enough_ = true; }
+  // Ends the load early.
+  void End() { ended_ = true; }
 
-  // Sends events when they are due, whatever became of those before, and looks until all totals are there. `beside`
-  // runs beside it.
+  // Sends each event when it is due, regardless of the progress of earlier events, and reads totals until all have
+  // come. `beside` runs in a thread of its own.
   template <class Beside>
   void Run(Deployment& deployment, Beside beside) {
     start_ = Clock::now() + std::chrono::milliseconds(100);
     std::thread watcher([&] { Watch(deployment.cluster()); });
-    std::thread besides([&] { beside(*this); });
+    std::thread concurrent([&] { beside(*this); });
     {
       Source source(options_, deployment.cluster_options());
       for (std::uint32_t k = 0; k < prepared_.blocks.size(); ++k) {
         std::this_thread::sleep_until(Due(k));
-        if (enough_) {
+        if (ended_) {
           std::size_t sent = 0;
           for (std::uint32_t b = 0; b < k; ++b) sent += decided_[b].size();
           expected_ = sent;
@@ -609,10 +611,10 @@ class Load {
       }
     }
     watcher.join();
-    besides.join();
+    concurrent.join();
   }
 
-  // ms, ascending; without the first fifth, in which caches and connections are cold.
+  // Latencies in ms, ascending, without the first fifth, in which caches and connections are cold.
   [[nodiscard]] std::vector<double> Milliseconds() const {
     std::vector<double> settled(milliseconds_.begin() + static_cast<std::ptrdiff_t>(milliseconds_.size() / 5),
                                 milliseconds_.end());
@@ -620,20 +622,21 @@ class Load {
     return settled;
   }
   [[nodiscard]] double late() const { return late_; }
-  // Until every partition has had the total of an event that was due after `since`; s.
-  double AwaitNewsOfAll(Clock::time_point since) {
+  // Waits until every partition has a total of an event that was due after `since`. Returns the seconds since
+  // then.
+  double AwaitTotalsOfAllPartitions(Clock::time_point since) {
     for (;;) {
-      if (!enough_ && since > Due(static_cast<std::uint32_t>(prepared_.blocks.size())))
-        Die(Status::InvalidArgument("the load was over before the measure: give it more --seconds"));
+      if (!ended_ && since > Due(static_cast<std::uint32_t>(prepared_.blocks.size())))
+        Die(Status::InvalidArgument("the load ended before the measurement; use more --seconds"));
       {
         const std::lock_guard lock(mutex_);
-        bool all = !news_.empty();
+        bool all = !batches_.empty();
         Clock::time_point last{};
-        for (auto& news : news_) {
-          const auto first =
-              std::find_if(news.begin(), news.end(), [&](const News& one) { return one.due > since; });
-          all = all && first != news.end();
-          if (first != news.end()) last = std::max(last, first->read);
+        for (const auto& batches : batches_) {
+          const auto first = std::find_if(batches.begin(), batches.end(),
+                                          [&](const TotalsBatch& batch) { return batch.due > since; });
+          all = all && first != batches.end();
+          if (first != batches.end()) last = std::max(last, first->read);
         }
         if (all) return Seconds(last - since);
       }
@@ -647,7 +650,7 @@ class Load {
            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.block * block));
   }
 
-  // Totals say how many grants are in them; a host's grants come in the order in which they were due, nearly.
+  // A total has the number of its grants. The grants of a host come nearly in the order in which they were due.
   void Watch(stream::kafka::Cluster& cluster) {
     std::unordered_map<std::uint64_t, std::deque<Clock::time_point>> due;
     for (std::uint32_t b = 0; b < decided_.size(); ++b)
@@ -658,7 +661,7 @@ class Load {
       Must((*reader)->Start({wire::kTotals, p}, stream::kafka::kBeginning));
     {
       const std::lock_guard lock(mutex_);
-      news_.assign(options_.partitions, {});
+      batches_.assign(options_.partitions, {});
     }
     std::unordered_map<std::uint64_t, std::uint64_t> grants;
     milliseconds_.reserve(expected_);
@@ -669,7 +672,7 @@ class Load {
         Must((*reader)->Poll({wire::kTotals, p}, 1000, &messages));
         if (messages.empty()) continue;
         const auto now = Clock::now();
-        News news{.read = now, .due = {}};
+        TotalsBatch batch{.read = now, .due = {}};
         for (; !messages.empty(); messages.pop_front()) {
           stream::RecordCursor cursor(messages.front().value());
           std::string_view record;
@@ -679,13 +682,13 @@ class Load {
             auto& waiting = due[total.account];
             for (; seen < total.grants && !waiting.empty(); ++seen, waiting.pop_front()) {
               milliseconds_.push_back(Seconds(now - waiting.front()) * 1e3);
-              news.due = std::max(news.due, waiting.front());
+              batch.due = std::max(batch.due, waiting.front());
             }
           }
         }
-        if (news.due == Clock::time_point{}) continue;
+        if (batch.due == Clock::time_point{}) continue;
         const std::lock_guard lock(mutex_);
-        news_[p].push_back(news);
+        batches_[p].push_back(batch);
       }
       (*reader)->Wait(stream::kafka::Millis(20));
     }
@@ -693,18 +696,18 @@ class Load {
 
   const Options& options_;
   Prepared prepared_;
-  std::vector<std::vector<std::uint64_t>> decided_;  // hosts, by block
+  std::vector<std::vector<std::uint64_t>> decided_;  // by block: the hosts that get a grant with it
   std::atomic<std::size_t> expected_ = 0;
-  std::atomic<bool> enough_ = false;
+  std::atomic<bool> ended_ = false;
   Clock::time_point start_{};
   double late_ = 0;
   std::vector<double> milliseconds_;
   std::mutex mutex_;
-  struct News {
+  struct TotalsBatch {
     Clock::time_point read;
     Clock::time_point due;  // of the last event in it
   };
-  std::vector<std::vector<News>> news_;  // by partition; guarded by mutex_
+  std::vector<std::vector<TotalsBatch>> batches_;  // by partition; guarded by mutex_
 };
 
 void Latency(const Options& options, double rate) {
@@ -721,7 +724,8 @@ void Latency(const Options& options, double rate) {
   const auto n = static_cast<double>(load.expected());
   std::printf(
       "%8llu hosts at %.0f results/s, commits each %.0f to %.0f ms: completion -> posted p50 %.0f ms, p99 %.0f ms, max %.0f "
-      "ms (%zu results), %.1f us CPU per result in the worker, %.1f us in the broker; the source's messages were there within %.0f ms\n",
+      "ms (%zu results), %.1f us CPU per result in the worker, %.1f us in the broker; the broker acknowledged each "
+      "message within %.0f ms\n",
       static_cast<unsigned long long>(options.hosts), rate, options.commit_min, options.commit_max,
       milliseconds[milliseconds.size() / 2], milliseconds[milliseconds.size() * 99 / 100],
       milliseconds.back(), milliseconds.size(), cpu_used / n * 1e6, broker_used / n * 1e6, load.late() * 1e3);
@@ -737,30 +741,30 @@ void Recovery(Options options, double rate) {
   std::unique_ptr<WorkerProcess> b;
   pause(2);
   load.Run(deployment, [&](Load& running) {
-    running.AwaitNewsOfAll(Clock::now());
+    running.AwaitTotalsOfAllPartitions(Clock::now());
     pause(8);
     auto killed = Clock::now();
     a->End(SIGKILL);
     a = std::make_unique<WorkerProcess>(options, deployment.prefix(), "a", true);
-    std::printf("killed and started again, with its disk: all partitions go on after %.2f s\n",
-                running.AwaitNewsOfAll(killed));
+    std::printf("killed and restarted, with its disk: all partitions continue after %.2f s\n",
+                running.AwaitTotalsOfAllPartitions(killed));
     std::fflush(stdout);
     pause(8);
     killed = Clock::now();
     a->End(SIGKILL);
-    deployment.WipeState("a");
+    deployment.RemoveState("a");
     a = std::make_unique<WorkerProcess>(options, deployment.prefix(), "a", true);
-    const double without = running.AwaitNewsOfAll(killed);
-    std::printf("killed and started again, without its disk: after %.2f s, %llu rows restored\n", without,
+    const double without = running.AwaitTotalsOfAllPartitions(killed);
+    std::printf("killed and restarted, without its disk: after %.2f s, %llu rows restored\n", without,
                 static_cast<unsigned long long>(a->RestoredRows()));
     std::fflush(stdout);
     b = std::make_unique<WorkerProcess>(options, deployment.prefix(), "b", true);
     const bool first_is_of_b = deployment.AwaitHotStandby() == "b.0";
     killed = Clock::now();
     (first_is_of_b ? b : a)->End(SIGKILL);
-    const double taken = running.AwaitNewsOfAll(killed);
-    std::printf("killed, and taken over by a hot standby: after %.2f s (session timeout %.1f s + %.2f s)\n",
-                taken, options.session, taken - options.session);
+    const double failover = running.AwaitTotalsOfAllPartitions(killed);
+    std::printf("killed and replaced by a hot standby: after %.2f s (session timeout %.1f s + %.2f s)\n",
+                failover, options.session, failover - options.session);
     std::fflush(stdout);
     running.End();
   });
@@ -776,7 +780,8 @@ int main(int argc, char** argv) {
   cobblestone::Options options;
   CLI::App app("Events in, totals posted, on Kafka, exactly once.");
   app.add_option("--bootstrap", options.bootstrap, "Broker")->capture_default_str();
-  app.add_option("--broker-pid", options.broker_pid, "Its process on this machine, for its CPU");
+  app.add_option("--broker-pid", options.broker_pid,
+                 "Process id of the broker on this machine, to measure its CPU");
   app.add_option("--measure", options.measures, "throughput, restore, latency, sweep, recovery")
       ->delimiter(',')
       ->check(CLI::IsMember({"throughput", "restore", "latency", "sweep", "recovery"}))
@@ -784,12 +789,13 @@ int main(int argc, char** argv) {
   app.add_option("--hosts", options.hosts, "Hosts")->capture_default_str();
   app.add_option("--results", options.results, "Results of the backlog")->capture_default_str();
   app.add_option("--trickles", options.trickles,
-                 "Trickles of each result, beside its dispatch, in measure throughput")
+                 "Trickles of each result, in addition to its dispatch, for --measure throughput")
       ->capture_default_str();
-  app.add_option("--rate", options.rate, "Results/s of measures at a rate; 0: half of the throughput");
-  app.add_option("--linger", options.linger, "How long the source at a rate gathers messages, ms")
+  app.add_option("--rate", options.rate,
+                 "Results/s of the measurements at a rate; 0: half of the throughput");
+  app.add_option("--linger", options.linger, "linger.ms of the source at a rate")->capture_default_str();
+  app.add_option("--seconds", options.seconds, "Duration of the measurements at a rate")
       ->capture_default_str();
-  app.add_option("--seconds", options.seconds, "How long those last")->capture_default_str();
   app.add_option("--partitions", options.partitions, "Partitions")->capture_default_str();
   app.add_option("--threads", options.threads, "Stream threads")->capture_default_str();
   app.add_option("--policy", options.policy, "Policy of all apps")->capture_default_str();
@@ -798,7 +804,7 @@ int main(int argc, char** argv) {
   app.add_option("--checkpoint", options.checkpoint, "kafka.checkpoint_interval, s")->capture_default_str();
   app.add_option("--session", options.session, "kafka.session_timeout, s")->capture_default_str();
   app.add_option("--client", options.client_options, "kafka.options");
-  app.add_option("--directory", options.directory, "Where state lies; without it one in the place for such");
+  app.add_option("--directory", options.directory, "State directory (default: a temporary one)");
   const auto hidden = [&app](const std::string& name, auto& value) {
     app.add_option(name, value)->group("");
   };
@@ -809,7 +815,7 @@ int main(int argc, char** argv) {
   if (options.directory.empty())
     options.directory = std::filesystem::temp_directory_path() / "cobblestone-kafka-bench";
   std::filesystem::create_directories(options.directory);
-  if (!options.worker.empty()) return cobblestone::BeWorker(options);
+  if (!options.worker.empty()) return cobblestone::RunAsWorker(options);
   double rate = options.rate;
   const auto rate_or_half = [&] {
     return rate > 0 ? rate : rate = cobblestone::Throughput(options, false) / 2;

@@ -1,8 +1,9 @@
-// What the embedded log costs: appends with a synced write each, reads, an open after kill -9, the index by key.
+// The cost of the embedded log: appends with a synced write each, reads, an open after kill -9, the index by key.
 //   raw_MB/s   payload before compression       cpu_ms/MB   CPU of the whole process for a raw megabyte
-//   write_amp  bytes that the process gave to the disk for a raw byte (Linux, /proc/self/io), all flushes included
-// The environment's COBBLESTONE_BENCH_MB says how much goes through each (default 512), COBBLESTONE_BENCH_DIR where
-// (default: the directory for temporary files), COBBLESTONE_BENCH_ENTRIES how many entries are indexed (default 10^6).
+//   write_amp  bytes written to the disk for a raw byte (Linux, /proc/self/io), with all flushes
+// Environment variables: COBBLESTONE_BENCH_MB is the size of each run (default 512), COBBLESTONE_BENCH_DIR the
+// directory (default: one for temporary files), COBBLESTONE_BENCH_ENTRIES the number of indexed entries (default
+// 10^6).
 #include <benchmark/benchmark.h>
 
 #include <signal.h>
@@ -70,7 +71,7 @@ std::uint64_t WrittenBytes() {
 
 double Seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
-// Records as a stage emits them: ids and times that grow, a few doubles that differ; they compress to about half.
+// Records like those of a stage: increasing ids and times, a few different doubles. They compress to about half.
 class Claims {
  public:
   std::string Payload(std::size_t bytes, std::uint32_t* count) {
@@ -118,7 +119,7 @@ class Units {
       units_.push_back(std::move(unit));
     }
   }
-  // A copy, as a worker builds each unit anew.
+  // A copy, because a worker builds each unit from new memory.
   LogUnit Next() { return units_[next_++ % units_.size()]; }
 
  private:
@@ -135,7 +136,7 @@ class BenchPlace {
  public:
   [[nodiscard]] std::string path() const { return BenchDir().empty() ? temp_ / "log" : BenchDir() + "/log"; }
   ~BenchPlace() {
-    std::error_code ignored;  // the next run finds it and removes it
+    std::error_code ignored;  // the next run opens and removes it
     std::filesystem::remove_all(path(), ignored);
   }
 
@@ -203,7 +204,7 @@ BENCHMARK(BM_Append)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
-// Reading a topic of 128 MB from its beginning, from memory or from disk (as the operating system keeps it).
+// Reads a topic of 128 MB from its beginning, from memory or from files in the operating system's cache.
 void BM_Read(benchmark::State& state) {
   const BenchPlace place;
   LogOptions options = Options(place.path());
@@ -229,7 +230,7 @@ void BM_Read(benchmark::State& state) {
 }
 BENCHMARK(BM_Read)->ArgName("memory")->Arg(1)->Arg(0)->Unit(benchmark::kMillisecond);
 
-// --fill DIR MB: writes a log until somebody kills the process; says so when MB are durable.
+// --fill DIR MB: writes a log until the process is killed, and prints "filled" when MB are durable.
 int Fill(const std::string& path, std::uint64_t megabytes) {
   Units units(1u << 20, 8);
   auto log = OpenLog(Options(path));
@@ -287,7 +288,7 @@ BENCHMARK(BM_OpenAfterKill)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
-// Entries with keys as grants have them: project, result; results come in no order.
+// Entries with the keys of grants: project, result. The results are not in order.
 void BM_KeyIndex(benchmark::State& state) {
   const std::uint64_t entries = Setting("COBBLESTONE_BENCH_ENTRIES", 1'000'000);
   const auto key_of = [](std::uint64_t result) {
@@ -296,7 +297,7 @@ void BM_KeyIndex(benchmark::State& state) {
     AppendOrdered(key, result);
     return key;
   };
-  // Each number below 2^20 n once, neighbours far apart, within a window as open workunits are.
+  // A permutation of each window of 2^20 numbers, in which neighbours are far apart, as among open workunits.
   const auto result_of = [](std::uint64_t i) {
     return (i & ~std::uint64_t{0xfffff}) | ((i * 0x9e3779b1u) & 0xfffff);
   };
@@ -336,7 +337,7 @@ void BM_KeyIndex(benchmark::State& state) {
     const Clock::time_point first = Clock::now();
     for (std::uint64_t i = 0; i < kLookups; ++i) {
       const auto places = index->Find(key_of(result_of(i * 7919 % entries)));
-      COBBLESTONE_CHECK(places.ok() && places->size() == 1, "every key is there once");
+      COBBLESTONE_CHECK(places.ok() && places->size() == 1, "the index does not have a key exactly once");
     }
     state.counters["lookup_us"] = Seconds(Clock::now() - first) * 1e6 / kLookups;
   }

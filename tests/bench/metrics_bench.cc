@@ -1,7 +1,7 @@
-// What all metrics together cost: the same events through the pipeline without and with them, by turns, and with them a
-// scrape by HTTP each second (Prometheus asks each fifteen). Prints CPU per result (all threads) and results/s of each run,
-// then the difference of the medians. CPU is the measure: what threads wait for varies more from run to run than metrics
-// cost.
+// The cost of all metrics together. The pipeline processes the same events in alternate runs without and with
+// metrics. In a run with metrics a client scrapes them by HTTP each second (Prometheus: each fifteen). Prints CPU
+// per result (all threads) and results/s of each run, then the difference of the medians. CPU is the relevant
+// number: waits of threads vary more from run to run than the cost of metrics.
 //
 //   ./dev bench metrics --help
 #include <unistd.h>
@@ -66,7 +66,7 @@ void Feed(Engine& engine, const std::vector<AppendBlock>& blocks) {
   engine.WaitIdle();
 }
 
-// A Prometheus in a hurry.
+// Scrapes the metrics each second.
 class Scraper {
  public:
   explicit Scraper(Engine& engine)
@@ -123,7 +123,7 @@ Measured Run(const Options& options, const Prepared& prepared, bool watched) {
     const auto engine = Must(Engine::Open(settings, [](const std::string&) {}, {.watched = watched}));
     engine->Start();
     Feed(*engine, prepared.members);
-    ::sync();  // the system's write-back of what was before is not ours
+    ::sync();  // keeps the write-back of earlier data out of the measurement
     std::unique_ptr<Scraper> scraper;
     if (watched) scraper = std::make_unique<Scraper>(*engine);
     const double cpu = CpuSeconds();
@@ -152,25 +152,26 @@ double Least(const std::vector<double>& values) { return *std::min_element(value
 int main(int argc, char** argv) {
   using namespace cobblestone;
   Options options;
-  CLI::App app("What all metrics together cost: the same events without and with them, by turns.");
+  CLI::App app("The cost of all metrics together: the same events in alternate runs without and with them.");
   app.add_option("--hosts", options.hosts, "Number of hosts")->capture_default_str();
   app.add_option("--results", options.results, "Results of a run")->capture_default_str();
   app.add_option("--threads", options.threads, "Threads that share the slots")->capture_default_str();
-  app.add_option("--rounds", options.rounds, "Runs without, and as many with")->capture_default_str();
+  app.add_option("--rounds", options.rounds, "Number of runs without metrics, and of runs with them")
+      ->capture_default_str();
   app.add_option("--directory", options.directory,
-                 "Where the data lies; wiped. Without it one in the place for such");
+                 "Data directory, deleted at the end (default: a temporary one)");
   CLI11_PARSE(app, argc, argv);
   if (options.directory.empty())
     options.directory =
         std::filesystem::temp_directory_path() / ("cobblestone-bench-" + std::to_string(::getpid()));
   std::filesystem::create_directories(options.directory);
   const Prepared prepared = Prepare(PlainTraffic(options.results, options.hosts, "creditnew"), 20000, 0);
-  (void)Run(options, prepared, false);  // files and memory that the first run finds cold
+  (void)Run(options, prepared, false);  // a warm-up, because files and memory are cold in the first run
   std::vector<double> cpu[2];
   std::vector<double> rate[2];
   for (std::uint32_t round = 0; round < options.rounds; ++round) {
     for (int turn = 0; turn < 2; ++turn) {
-      const bool watched = (turn == 0) == (round % 2 == 1);  // each goes first as often
+      const bool watched = (turn == 0) == (round % 2 == 1);  // each of both goes first in half of the rounds
       const Measured one = Run(options, prepared, watched);
       cpu[watched].push_back(one.cpu);
       rate[watched].push_back(one.rate);
@@ -183,7 +184,7 @@ int main(int argc, char** argv) {
       std::fflush(stdout);
     }
   }
-  // On a machine that others use, too, the least of some runs says more than their median.
+  // On a shared machine the minimum of some runs is more reliable than their median.
   std::printf(
       "all metrics: %+.1f %% CPU per result by the medians of %u runs (%.2f us, %.2f us without), %+.1f %% by the least "
       "(%.2f us, %.2f us without); %+.1f %% results/s by the medians\n",

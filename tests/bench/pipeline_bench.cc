@@ -1,7 +1,7 @@
-// End to end on the embedded log: events in, totals posted, with a synced write for every commit. Prints, for each
-// number of hosts: results/s, CPU per result (all threads, the feeding one too), synced writes, bytes written per
-// result, peak memory; then completion -> posted latency at half of that rate. Not a Google Benchmark: a run takes
-// seconds to minutes and is its own measure.
+// End to end on the embedded log, from events to posted totals, with a synced write for every commit. Prints, for
+// each number of hosts: results/s, CPU per result (all threads, with the thread that appends events), synced
+// writes, bytes written per result, peak memory; then the latency from completion to posting at half of that rate.
+// The program does not use Google Benchmark, because a run takes seconds to minutes.
 //
 //   ./dev bench pipeline --help
 //
@@ -53,11 +53,11 @@ struct Options {
   std::string policy = "creditnew";
   std::string directory;
   bool latency = true;
-  double rate = 0;  // of the latency run; 0: half of what the throughput run gave
+  double rate = 0;  // of the latency run; 0: half of the measured throughput
   double flush_interval = 5;
-  std::uint64_t wait = 0;  // results that are completed between a result's completion and its validation
+  std::uint64_t wait = 0;  // validations that the generator makes before a delayed validation is sent
   std::uint64_t retain =
-      0;  // MiB of log beyond which inputs go once they are behind the checkpoints; 0: the default
+      0;  // MiB of log beyond which inputs behind the checkpoints are trimmed; 0: the default
   double checkpoint = 60;  // s
   double commit = 0;       // ms; 0: the default
 };
@@ -69,7 +69,7 @@ std::uint64_t FromProc(const char* file, const char* field) {
   return 0;
 }
 
-// Where the time goes, roughly: CPU by thread since the process began.
+// CPU time by thread since the start of the process.
 void PrintThreads() {
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::ifstream in(task.path() / "stat");
@@ -117,7 +117,7 @@ void Begin(Engine& engine, const AppendBlock& block) {
   std::exit(1);
 }
 
-// Feeds blocks as fast as they are taken, several on their way.
+// Appends blocks as fast as the engine accepts them, several at a time.
 double Feed(Engine& engine, std::vector<AppendBlock> blocks) {
   const auto start = Clock::now();
   for (AppendBlock& block : blocks) {
@@ -144,7 +144,7 @@ double Throughput(const Options& options, std::uint64_t hosts) {
     }
     (*engine)->Start();
     Feed(**engine, std::move(prepared.members));
-    ::sync();  // the system's write-back of what was before is not ours
+    ::sync();  // keeps the write-back of earlier data out of the measurement
     const auto before = (*engine)->log().counters();
     const std::uint64_t written = FromProc("/proc/self/io", "write_bytes:");
     const double cpu = CpuSeconds();
@@ -175,7 +175,7 @@ double Throughput(const Options& options, std::uint64_t hosts) {
   return rate;
 }
 
-// Follows the durable journal of each slot: which grants were consumed by ACCOUNTS, and so posted.
+// Follows the durable journal of each slot, which has the grants that ACCOUNTS consumed and so posted.
 class PostedGrants {
  public:
   explicit PostedGrants(Engine& engine) : engine_(engine), next_(engine.pipeline().partitions) {
@@ -209,7 +209,7 @@ class PostedGrants {
     std::uint64_t journal = 0;
     std::uint64_t grants = 0;
   };
-  // Gives the offset up to which it has read.
+  // Returns the end offset of the records that it has read.
   template <class Visit>
   std::uint64_t Records(stream::TopicPartition where, std::uint64_t from, std::uint64_t end, Visit visit) {
     while (from < end) {
@@ -231,9 +231,9 @@ class PostedGrants {
   std::size_t input_ = 0;
 };
 
-// Completion -> posted: small blocks at a fixed rate, appended when they are due whatever became of those before. A
-// grant is posted when the commit that applied it to its accounts is durable; taken for each result from the time at
-// which the block that completed its workunit was due.
+// The latency from completion to posting. Small blocks are appended at a fixed rate, regardless of the progress of
+// earlier blocks. A grant is posted when the commit that applied it to its accounts is durable. The latency of a
+// result begins when the block that completed its workunit was due.
 void Latency(const Options& options, std::uint64_t hosts, double rate) {
   const GenerateOptions generate = PlainTraffic(
       std::min<std::uint64_t>(options.results, static_cast<std::uint64_t>(rate * 20)), hosts, options.policy);
@@ -250,7 +250,7 @@ void Latency(const Options& options, std::uint64_t hosts, double rate) {
     if (!engine.ok()) std::exit(1);
     (*engine)->Start();
     Feed(**engine, std::move(prepared.members));
-    ::sync();  // the system's write-back of what was before is not ours
+    ::sync();  // keeps the write-back of earlier data out of the measurement
     const auto start = Clock::now();
     const auto due = [&](std::uint32_t block) {
       return start +
@@ -305,19 +305,19 @@ void Latency(const Options& options, std::uint64_t hosts, double rate) {
 int main(int argc, char** argv) {
   cobblestone::Options options;
   CLI::App app("Events in, totals posted, on the embedded log: throughput, then latency at half of it.");
-  app.add_option("--hosts", options.hosts, "Numbers of hosts, a run for each")
+  app.add_option("--hosts", options.hosts, "Numbers of hosts; one run for each")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--results", options.results, "Results of a run")->capture_default_str();
   app.add_option("--threads", options.threads, "Threads that share the slots")->capture_default_str();
   app.add_option("--policy", options.policy, "Policy of all apps")->capture_default_str();
   app.add_option("--directory", options.directory,
-                 "Where the data lies; wiped. Without it one in the place for such");
+                 "Data directory, deleted at the end (default: a temporary one)");
   app.add_option("--latency", options.latency, "Whether to measure latency")->capture_default_str();
-  app.add_option("--rate", options.rate, "Only the latency run, at so many results/s");
+  app.add_option("--rate", options.rate, "Only the latency run, at this number of results/s");
   app.add_option("--flush", options.flush_interval, "Seconds between state writes")->capture_default_str();
   app.add_option("--commit", options.commit, "The settings' commit.interval, ms; 0: the default");
-  app.add_option("--wait", options.wait, "A validation comes so many results after its completion");
+  app.add_option("--wait", options.wait, "Number of validations by which each validation is delayed");
   app.add_option("--retain", options.retain,
                  "MiB of log beyond which inputs are trimmed behind the checkpoints");
   app.add_option("--checkpoint", options.checkpoint, "Seconds between checkpoints")->capture_default_str();

@@ -1,7 +1,8 @@
-// Back at work after an unclean stop: a child takes results in with the default settings and is killed (SIGKILL) while
-// it does; then the data directory is opened, and a new workunit is sent. Prints how large the log was, what the open
-// had to do, and the seconds from the start of the open until the new events are acknowledged and until their grants
-// are posted. Not a Google Benchmark: a run takes minutes and is its own measure.
+// Recovery after an unclean stop. A child process ingests results with the default settings and kills itself
+// (SIGKILL) before all of them are processed. Then this process opens the data directory and sends a new workunit.
+// The benchmark prints the size of the log, the work of the open, and the seconds from the start of the open until
+// the new events are acknowledged and until their grants are posted. It does not use Google Benchmark, because a
+// run takes minutes.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,7 +79,8 @@ void Append(Engine& engine, const AppendBlock& block) {
   std::exit(1);
 }
 
-// All events of `traffic`, in blocks as ingest makes them. The stages are never far behind, as with a live project.
+// Appends all events of `traffic` in blocks like those of ingest. The stages are never far behind, as in a live
+// project.
 void Feed(Engine& engine, const GenerateOptions& traffic, const std::string& source) {
   Generator generator(traffic);
   AppendBlock block{.source = source};
@@ -108,12 +110,12 @@ int Measure(const Options& options) {
   if (child == 0) {
     const std::unique_ptr<Engine> engine = Open(options);
     Feed(*engine, Traffic(options, options.results), "before");
-    ::kill(::getpid(), SIGKILL);  // what was acknowledged last is not processed yet
+    ::kill(::getpid(), SIGKILL);  // the last acknowledged events are not processed yet
   }
   int status = 0;
   ::waitpid(child, &status, 0);
   if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) return 1;
-  std::printf("%llu results of %llu hosts taken in within %.1f s, then killed\n",
+  std::printf("%llu results of %llu hosts ingested within %.1f s, then killed\n",
               static_cast<unsigned long long>(options.results),
               static_cast<unsigned long long>(options.hosts), Since(filling));
 
@@ -128,7 +130,7 @@ int Measure(const Options& options) {
     records += slot.reexecuted_records;
     lag += slot.lag;
   }
-  // New results of hosts that are known, under numbers of their own project: nothing else depends on them.
+  // New results of a second project, so that nothing else depends on them.
   GenerateOptions fresh = Traffic(options, 2);
   fresh.project = 2;
   fresh.hosts = 2;
@@ -137,7 +139,7 @@ int Measure(const Options& options) {
   engine->WaitIdle();
   const double posted = Since(start);
   std::printf(
-      "log %.0f MB; open %.2f s (%llu commits, %llu records executed again; %llu were still waiting); "
+      "log %.0f MB; open %.2f s (%llu commits, %llu records replayed; %llu were still waiting); "
       "new results acknowledged after %.2f s, all posted after %.2f s; %llu grants\n",
       static_cast<double>(engine->log().disk_bytes()) / 1e6, opened, static_cast<unsigned long long>(commits),
       static_cast<unsigned long long>(records), static_cast<unsigned long long>(lag), acknowledged, posted,
@@ -151,13 +153,13 @@ int Measure(const Options& options) {
 
 int main(int argc, char** argv) {
   cobblestone::Options options;
-  CLI::App app("The way back after a kill: how long until new results are posted.");
+  CLI::App app("Recovery after a kill: the time until new results are posted.");
   app.add_option("--results", options.results, "Results before the kill")->capture_default_str();
   app.add_option("--hosts", options.hosts, "Hosts")->capture_default_str();
   app.add_option("--threads", options.threads, "Threads that share the slots")->capture_default_str();
   app.add_option("--policy", options.policy, "Policy of all apps")->capture_default_str();
   app.add_option("--directory", options.directory,
-                 "Where the data lies; wiped. Without it one in the place for such");
+                 "Data directory; deleted first and at the end (default: a temporary one)");
   CLI11_PARSE(app, argc, argv);
   if (options.directory.empty())
     options.directory =

@@ -1,13 +1,14 @@
-// Writing state: a table file added whole (what the store does) against the ordinary way, a WriteBatch into a
-// memtable that is flushed. Both are durable on return and both leave merging to one background thread, whose
-// work is counted.
+// Writes of state: the store adds a whole table file; the usual method writes a WriteBatch into a memtable and
+// flushes it. Both are durable on return, and both leave compaction to one background thread, whose work is
+// counted.
 //
-// Rows of 400 B; first all keys are written, then each iteration updates a random tenth to fifth of them, and
-// merges run dry in between, as they do in the seconds between two flushes of state.
+// Rows have 400 B. First all keys are written. Then each iteration updates a random tenth to fifth of them. The
+// benchmark waits for the end of compaction between two iterations, because compaction ends in the seconds between
+// two flushes of state.
 //   rows/s        rows written per second of Apply, on the caller's thread
-//   cpu_us/row    CPU of the whole process, merging included
-//   write_amp     bytes that went to the disk per byte given, merging included (needs /proc/self/io)
-//   disk_x        most bytes on disk at any time per byte of live data
+//   cpu_us/row    CPU of the whole process, with compaction
+//   write_amp     bytes written to the disk per byte of rows, with compaction (needs /proc/self/io)
+//   disk_x        most bytes on disk after an iteration per byte of live data
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -57,16 +58,16 @@ std::string KeyOf(std::uint64_t i) {
   return key;
 }
 
-// One way of writing rows, durable on return.
-class Way {
+// One method to write rows, durable on return.
+class Method {
  public:
-  virtual ~Way() = default;
+  virtual ~Method() = default;
   virtual void Write(const std::vector<Row>& rows, std::string_view meta) = 0;
   [[nodiscard]] virtual std::uint64_t disk_bytes() const = 0;
   virtual void Read(const std::string& key, std::string* value) = 0;
 };
 
-class AddedTable : public Way {
+class AddedTable : public Method {
  public:
   explicit AddedTable(const std::string& path) {
     auto opened = OpenRocksdbStore({.path = path, .memory = std::make_shared<StoreMemory>(256u << 20)});
@@ -87,12 +88,12 @@ class AddedTable : public Way {
   std::unique_ptr<Store> store_;
 };
 
-class BatchAndFlush : public Way {
+class BatchAndFlush : public Method {
  public:
   explicit BatchAndFlush(const std::string& path) : memory_(256u << 20) {
     rocksdb::Options options = TunedOptions(memory_);
     options.create_if_missing = true;
-    options.write_buffer_size = std::size_t{4} << 30;  // a batch must not be cut by a full memtable
+    options.write_buffer_size = std::size_t{4} << 30;  // a full memtable must not split a batch
     rocksdb::DB* db = nullptr;
     const rocksdb::Status s = rocksdb::DB::Open(options, path, &db);
     COBBLESTONE_CHECK(s.ok(), s.ToString());
@@ -128,8 +129,9 @@ class BatchAndFlush : public Way {
   std::unique_ptr<rocksdb::DB> db_;
 };
 
-// Until nothing has been written for a while: merges show in the bytes, whichever way made them.
-void LetMergesRunDry() {
+// Waits until the process has used almost no CPU for 100 ms, so that the compaction of an iteration is counted
+// with it.
+void AwaitCompaction() {
   double last = CpuSeconds();
   for (int quiet = 0; quiet < 10;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -152,7 +154,7 @@ void UpdateState(benchmark::State& state) {
   const auto all = static_cast<std::uint64_t>(state.range(0));
   const auto changed = static_cast<std::uint64_t>(state.range(1));
   const testing::TempDir dir;
-  W way(dir / "state");
+  W method(dir / "state");
   std::mt19937_64 random(1);
   std::vector<std::string> keys;
   std::vector<std::uint64_t> chosen;
@@ -161,8 +163,8 @@ void UpdateState(benchmark::State& state) {
     chosen.push_back(i);
   }
   std::string value(kValueBytes, '\0');
-  way.Write(RowsOf(keys, chosen, value), "0");
-  LetMergesRunDry();
+  method.Write(RowsOf(keys, chosen, value), "0");
+  AwaitCompaction();
 
   double rows_written = 0;
   double seconds = 0;
@@ -181,14 +183,14 @@ void UpdateState(benchmark::State& state) {
     const std::vector<Row> rows = RowsOf(keys, chosen, value);
     cpu_making_rows += CpuSeconds() - making;
     const auto start = std::chrono::steady_clock::now();
-    way.Write(rows, "1");
+    method.Write(rows, "1");
     const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     state.SetIterationTime(took);
     seconds += took;
     slowest = std::max(slowest, took);
     rows_written += static_cast<double>(rows.size());
-    LetMergesRunDry();
-    most_on_disk = std::max(most_on_disk, static_cast<double>(way.disk_bytes()));
+    AwaitCompaction();
+    most_on_disk = std::max(most_on_disk, static_cast<double>(method.disk_bytes()));
   }
   const double cpu = CpuSeconds() - cpu_before - cpu_making_rows;
   const double written = WrittenBytes() - written_before;
@@ -196,7 +198,7 @@ void UpdateState(benchmark::State& state) {
   constexpr int kReads = 50000;
   std::string read;
   const double cpu_before_reads = CpuSeconds();
-  for (int i = 0; i < kReads; ++i) way.Read(keys[random() % all], &read);
+  for (int i = 0; i < kReads; ++i) method.Read(keys[random() % all], &read);
   state.counters["get_cpu_us"] = (CpuSeconds() - cpu_before_reads) / kReads * 1e6;
   state.counters["rows/s"] = rows_written / seconds;
   state.counters["cpu_us/row"] = cpu / rows_written * 1e6;
@@ -213,24 +215,24 @@ void Shapes(benchmark::internal::Benchmark* b) {
 BENCHMARK_TEMPLATE(UpdateState, AddedTable)->Apply(Shapes);
 BENCHMARK_TEMPLATE(UpdateState, BatchAndFlush)->Apply(Shapes);
 
-// How long a start waits for a state that is there.
+// The time to open an existing state.
 void OpenState(benchmark::State& state) {
   const testing::TempDir dir;
   const auto all = static_cast<std::uint64_t>(state.range(0));
   {
-    AddedTable way(dir / "state");
+    AddedTable method(dir / "state");
     std::vector<std::string> keys;
     for (std::uint64_t i = 0; i < all; ++i) keys.push_back(KeyOf(i));
     const std::string value(kValueBytes, 'v');
     for (std::uint64_t part = 0; part < 10; ++part) {
       std::vector<Row> rows;
       for (std::uint64_t i = part; i < all; i += 10) rows.push_back({.key = keys[i], .value = value});
-      way.Write(rows, "1");
+      method.Write(rows, "1");
     }
   }
   for (auto _ : state) {
-    const AddedTable way(dir / "state");
-    benchmark::DoNotOptimize(way.disk_bytes());
+    const AddedTable method(dir / "state");
+    benchmark::DoNotOptimize(method.disk_bytes());
   }
 }
 BENCHMARK(OpenState)->Arg(100000)->Arg(1000000)->ArgName("keys")->Unit(benchmark::kMillisecond);

@@ -1,7 +1,8 @@
-// Long jobs that are paid while they run, end to end on the embedded log, with a synced write for every commit: so many jobs are
-// open on as many hosts, and each tells how far it is, round after round. Prints, for each of several parts of the rounds:
-// trickles/s, CPU per trickle (all threads; the feeding one, which makes the events, too), bytes logged per trickle, and
-// the row of state that an open job has. A cost that grows with the number of trickles would show from part to part.
+// Long jobs with partial grants, end to end on the embedded log, with a synced write for every commit. Each host
+// has one open job, and each job sends one trickle in each round. The benchmark prints for each of several parts
+// of the rounds: trickles/s, CPU per trickle (all threads, with the thread that makes the events), bytes logged
+// per trickle, and the size of an open job's row of state. A cost that grows with the number of trickles would
+// increase from part to part.
 //
 //   ./dev bench trickle --jobs 200000 --trickles 72
 #include <unistd.h>
@@ -37,9 +38,9 @@ struct Options {
   std::uint64_t jobs = 100000;
   std::uint64_t trickles = 72;
   std::uint64_t parts = 4;
-  double hours = 6;  // between two trickles of a job
+  double hours = 6;  // from one trickle of a job to the next
   std::uint32_t threads = 2;
-  std::uint64_t objects = 4;  // GiB, of memory for decoded state: that of 10^6 jobs fits
+  std::uint64_t objects = 4;  // GiB of memory for decoded state; the state of 10^6 jobs fits
   std::string directory;
 };
 
@@ -56,7 +57,7 @@ class Feeder {
  public:
   explicit Feeder(Engine& engine) : engine_(engine) {}
 
-  void Say(double time, wire::EventBody body) {
+  void Add(double time, wire::EventBody body) {
     block_.lines.push_back(
         {.envelope = wire::EncodeEvent(
              {.head = {.id = ++line_, .project = kProject, .time = time}, .body = std::move(body)}),
@@ -90,21 +91,21 @@ void SendJobs(const Options& options, Feeder& feeder) {
   rule.kind = "steps";
   rule.measure = "steps";
   rule.phases = {{.last_step = 1e9, .credit_per_step = 0.1}};
-  feeder.Say(kStart, wire::AppChange{.app = AppId(1),
+  feeder.Add(kStart, wire::AppChange{.app = AppId(1),
                                      .policy = "assigned",
                                      .delay_bound = 400 * 86400.0,
                                      .trickles = {rule},
                                      .trickle_settlement = "keep"});
-  feeder.Say(kStart,
+  feeder.Add(kStart,
              wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
   feeder.Send(true);
   for (std::uint64_t n = 1; n <= options.jobs; ++n) {
-    feeder.Say(kStart, wire::UserMember{.user = UserId(n)});
-    feeder.Say(kStart, wire::HostMember{.host = HostId(n), .user = UserId(n), .whetstone = 1e9, .cpus = 1});
+    feeder.Add(kStart, wire::UserMember{.user = UserId(n)});
+    feeder.Add(kStart, wire::HostMember{.host = HostId(n), .user = UserId(n), .whetstone = 1e9, .cpus = 1});
     wire::Dispatch dispatch = testing::DispatchOf(n, n, kStart);
     dispatch.fpops_est = 1e18;
     dispatch.fpops_bound = 1e20;
-    feeder.Say(kStart, dispatch);
+    feeder.Add(kStart, dispatch);
   }
   feeder.Drain();
 }
@@ -141,7 +142,7 @@ std::uint64_t BytesIn(const std::filesystem::path& folder) {
   return bytes;
 }
 
-// Rows that were not in memory when a record asked for them.
+// Rows that were not in memory when a record needed them.
 std::uint64_t RowsRead(Engine& engine) {
   std::uint64_t read = 0;
   for (const stream::embedded::SlotStatus& slot : engine.runner().status()) read += slot.store_reads;
@@ -172,7 +173,7 @@ void Run(const Options& options) {
         ++round;
         const double time = kStart + static_cast<double>(round) * options.hours * 3600;
         for (std::uint64_t n = 1; n <= options.jobs; ++n) {
-          feeder.Say(time, wire::Trickle{.result = ResultId(n),
+          feeder.Add(time, wire::Trickle{.result = ResultId(n),
                                          .host = HostId(n),
                                          .variety = "orig",
                                          .sequence = round,
@@ -210,7 +211,7 @@ void Run(const Options& options) {
       Fail(Status::Corrupted("the ledger has " + std::to_string(grants) +
                              " grants, not one for each trickle"));
   }
-  std::printf("%8llu open jobs: all state on disk, with what is not yet compacted, %.0f bytes per job\n",
+  std::printf("%8llu open jobs: all state on disk, with rows not yet compacted, %.0f bytes per job\n",
               static_cast<unsigned long long>(options.jobs),
               static_cast<double>(BytesIn(options.directory + "/state")) / static_cast<double>(options.jobs));
 }
@@ -220,17 +221,18 @@ void Run(const Options& options) {
 
 int main(int argc, char** argv) {
   cobblestone::Options options;
-  CLI::App app("Trickles of long jobs in, partial grants posted, on the embedded log.");
-  app.add_option("--jobs", options.jobs, "Jobs that are open, each on a host of its own")
+  CLI::App app("From trickles of long jobs to posted partial grants, on the embedded log.");
+  app.add_option("--jobs", options.jobs, "Open jobs, one on each host")->capture_default_str();
+  app.add_option("--trickles", options.trickles, "Trickles of each job")->capture_default_str();
+  app.add_option("--hours", options.hours, "Hours from one trickle of a job to the next")
       ->capture_default_str();
-  app.add_option("--trickles", options.trickles, "Of each job")->capture_default_str();
-  app.add_option("--hours", options.hours, "Between two trickles of a job")->capture_default_str();
-  app.add_option("--parts", options.parts, "Parts of the rounds that are told apart")->capture_default_str();
+  app.add_option("--parts", options.parts, "Parts of the rounds, each with its own line of output")
+      ->capture_default_str();
   app.add_option("--threads", options.threads, "Threads that share the slots")->capture_default_str();
   app.add_option("--objects", options.objects, "GiB of memory for decoded state (memory.objects)")
       ->capture_default_str();
   app.add_option("--directory", options.directory,
-                 "Where the data lies; wiped. Without it one in the place for such");
+                 "Data directory; deleted first and at the end (default: a temporary one)");
   CLI11_PARSE(app, argc, argv);
   if (options.directory.empty())
     options.directory =
