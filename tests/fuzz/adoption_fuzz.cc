@@ -1,5 +1,5 @@
-// Any text as a file of statistics rows, and as one of entities that is adopted: an error, or events that are good and come back
-// from their bytes.
+// Reads any text as a file of statistics rows and as a file of adopted entities. The result is an error, or events
+// that an encoder and decoder round trip preserves. Events of entities are also valid.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ using namespace cobblestone;
 
 namespace {
 
-Status Look(const wire::Event& event) {
+Status CheckRoundTrip(const wire::Event& event) {
   const std::string bytes = wire::EncodeEvent(event);
   const auto again = wire::ParseEvent(bytes);
   if (!again.ok() || again->kind() != event.kind() || wire::EncodeEvent(*again) != bytes) std::abort();
@@ -26,18 +26,18 @@ Status Look(const wire::Event& event) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // A file in memory; the readers want a name.
+  // A file in memory, because the readers need a path.
   static const int kFile = ::memfd_create("rows", 0);
   static const std::string kPath = "/proc/self/fd/" + std::to_string(kFile);
   if (::ftruncate(kFile, 0) != 0 || ::pwrite(kFile, data, size, 0) != static_cast<ssize_t>(size)) return 0;
   (void)adoption::ReadStatistics(kPath, ProjectId(1), [](const adoption::StatisticsRow& row) {
-    return Look({.head = {.id = 1, .project = ProjectId(1), .time = 0}, .body = row.body});
+    return CheckRoundTrip({.head = {.id = 1, .project = ProjectId(1), .time = 0}, .body = row.body});
   });
   auto entities = exports::EntitiesFile::Open(kPath, {});
   if (!entities.ok()) return 0;
   (void)adoption::ForEachEvent(**entities, {}, [](const wire::Event& event, const auto&) {
     if (wire::CheckEvent(event)) std::abort();
-    return Look(event);
+    return CheckRoundTrip(event);
   });
   return 0;
 }

@@ -1,5 +1,6 @@
-// Any bytes as an Envelope: the hot decoder, the general one, routing and checks. What both decoders accept, they must
-// understand alike; what is accepted must survive being written and read again.
+// Reads any bytes as an Envelope with the hot decoder, the general decoder, routing and checks. The general
+// decoder must accept each event that the hot decoder accepts, with the same kind and id. An accepted event or
+// claim must survive a round trip.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

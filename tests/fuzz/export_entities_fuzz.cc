@@ -1,4 +1,5 @@
-// Any text as a file of entities: an error, or rows that can all be read, or refused, and asked for again.
+// Reads any text as a file of entities. The result is an error, or rows and lookups that the reader answers or
+// refuses without a crash.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,7 +12,7 @@
 using namespace cobblestone;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // A file in memory; the reader wants a name.
+  // A file in memory, because the reader needs a path.
   static const int kFile = ::memfd_create("entities", 0);
   static const std::string kPath = "/proc/self/fd/" + std::to_string(kFile);
   if (::ftruncate(kFile, 0) != 0 || ::pwrite(kFile, data, size, 0) != static_cast<ssize_t>(size)) return 0;

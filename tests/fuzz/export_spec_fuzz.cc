@@ -1,4 +1,5 @@
-// Any text as the spec file of an export: an error that names the line, or a spec whose names stay in their directory.
+// Reads any text as the spec file of an export. The result is an error, or a spec whose file names stay in their
+// directory.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -1,4 +1,4 @@
-// Any text as a file in the golden format, line by line: an error that names the line, or events.
+// Reads any text as a file in the golden format, line by line. The result is an error or events.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,5 +1,6 @@
-// A whole connection: bytes in, bytes out, over a socket pair. The first byte says where the input is cut into pieces. Whatever
-// comes, answers are well-formed, there are no more of them than requests began, and how the bytes were cut into reads shows nowhere.
+// A whole connection over a socket pair. The first byte of the input sets the size of the pieces in which the
+// other bytes are sent. For any input the output begins with a status line, there is at most one answer more than
+// requests, and the answers do not depend on the size of the pieces.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -60,7 +61,7 @@ class FuzzHost final : public Host {
   BodyBudget bodies_{1u << 20};
 };
 
-// What the server says to `input`, sent in pieces of `step` bytes. Dates and 100 Continue are left out.
+// The answers of the server to `input`, sent in pieces of `step` bytes, without Date fields and 100 Continue.
 std::string Answers(const std::string& input, std::size_t step) {
   boost::asio::io_context io{1};
   FuzzHost host(io);
@@ -98,10 +99,12 @@ std::string Answers(const std::string& input, std::size_t step) {
   int answers = 0;
   for (std::size_t at = 0; (at = out.find("\r\nDate: ", at)) != std::string::npos; ++answers)
     out.erase(at, out.find("\r\n", at + 2) - at);
-  COBBLESTONE_CHECK(out.empty() || out.starts_with("HTTP/1.1 "), "an answer that is none");
-  // Said only to who still waits with the body.
+  COBBLESTONE_CHECK(out.empty() || out.starts_with("HTTP/1.1 "),
+                    "the output does not begin with a status line");
+  // The server sends 100 Continue only while the body is missing, which depends on the size of the pieces.
   constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-  for (std::size_t at = 0; (at = out.find(kContinue, at)) != std::string::npos;) out.erase(at, kContinue.size());
+  for (std::size_t at = 0; (at = out.find(kContinue, at)) != std::string::npos;)
+    out.erase(at, kContinue.size());
   COBBLESTONE_CHECK(answers <= host.requests() + 1, "more answers than requests");
   return out;
 }
@@ -114,7 +117,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string input(reinterpret_cast<const char*>(data) + 1, size - 1);
   const std::string whole = cobblestone::http::Answers(input, input.size() + 1);
   const std::string cut = cobblestone::http::Answers(input, 1 + data[0]);
-  // What comes behind a refusal is dropped while the answer goes out; how much of it was read shows nowhere.
-  COBBLESTONE_CHECK(whole == cut, "how the bytes were cut shows in the answer");
+  // Input after a refusal is dropped while the answer is sent. The dropped amount must not change the answers.
+  COBBLESTONE_CHECK(whole == cut, "the answers depend on the size of the pieces");
   return 0;
 }

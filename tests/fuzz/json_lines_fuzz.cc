@@ -1,4 +1,5 @@
-// Any line as an event in JSON: an error or an Envelope, and an Envelope goes back to JSON and comes again the same.
+// Reads any line as an event in JSON. The result is an error, or an Envelope whose JSON text is also a valid
+// event.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -1,4 +1,5 @@
-// Any bytes as a configuration file: settings or a message, never an exception, a hang or a wild value.
+// Reads any bytes as a configuration file. The result is settings in range or an error with a message, never an
+// exception or a hang.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -14,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (parsed.status().message().empty()) std::abort();
     return 0;
   }
-  // What was taken must be in range: each value written out is taken again.
+  // Each accepted value is in range: its text is accepted again.
   for (const Option& option : Options()) {
     RunSettings again;
     if (option.kind == Kind::kText) continue;

@@ -1,4 +1,5 @@
-// Any text as stored trickle messages, and as one body: an error that names the line, or numbers that are such.
+// Reads any text as stored trickle messages and as one message body. The result is an error, or finite numbers of
+// at least 0.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -18,7 +19,7 @@ void Require(bool holds) {
   if (!holds) std::abort();
 }
 
-void LookAt(const std::optional<double>& number) {
+void RequireValidNumber(const std::optional<double>& number) {
   if (number) Require(std::isfinite(*number) && *number >= 0);
 }
 
@@ -31,7 +32,7 @@ void ReadAsEvent(const boinc::TrickleMessageRow& row) {
   Require(named->trickle.result || !named->trickle.result_name.empty());
   for (const auto& number : {named->trickle.elapsed_time, named->trickle.cpu_time, named->trickle.steps,
                              named->trickle.fraction_done, named->trickle.runtime_increment}) {
-    LookAt(number);
+    RequireValidNumber(number);
   }
 }
 
@@ -41,9 +42,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const auto body = boinc::ParseTrickleBody(input, "input");
   if (body.ok()) {
-    LookAt(body->client_time);
-    LookAt(body->timestep);
-    LookAt(body->run_time);
+    RequireValidNumber(body->client_time);
+    RequireValidNumber(body->timestep);
+    RequireValidNumber(body->run_time);
   }
   boinc::TrickleRowReader reader("input");
   std::vector<boinc::TrickleMessageRow> rows;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""built_program.py PROGRAM COMPILER: the built program has what makes a memory error an end instead of a way in: position
-independence, a global offset table that is read-only from the start, no executable stack, stack protector, checked functions of
-libc, assertions of the standard library, and control-flow and stack-clash protection in every compile unit."""
+"""built_program.py PROGRAM COMPILER: the built program has protection against the exploitation of memory errors:
+position independence, a global offset table that is read-only from the start, no executable stack, stack protector,
+checked functions of libc, assertions of the standard library, and control-flow and stack-clash protection in every
+compile unit."""
 
 import os
 import re
@@ -9,7 +10,7 @@ import subprocess
 import sys
 
 PROGRAM, COMPILER = sys.argv[1:]
-# In what every compile unit says of how it was compiled (DW_AT_producer).
+# Switches in the DW_AT_producer of every compile unit, which has the compiler's command line.
 SWITCHES = ["-fstack-protector-strong", "-fPIE"]
 SWITCHES_WHERE_KNOWN = ["-fcf-protection=full", "-fstack-clash-protection"]
 
@@ -30,7 +31,7 @@ def compiler_knows(switch):
 
 
 def properties_of(path):
-    """What the linker says of all code in the file: IBT, SHSTK."""
+    """The properties that the linker states for all code in the file: IBT, SHSTK."""
     return set(re.findall(r"\b(IBT|SHSTK)\b", text_of("readelf", "--notes", "--wide", path)))
 
 
@@ -42,7 +43,7 @@ symbols = set(re.findall(r"\bUND\s+(\w+)", text_of("readelf", "--dyn-syms", "--w
 check(re.search(r"Type:\s+DYN", header) and re.search(r"FLAGS_1.*\bPIE\b", dynamic), "it is not position-independent")
 check(re.search(r"FLAGS_1.*\bNOW\b", dynamic) and "GNU_RELRO" in segments, "its global offset table stays writable")
 check(re.search(r"GNU_STACK.*\bRW\b", segments), "its stack is executable")
-check(not re.search(r"TEXTREL|RPATH|RUNPATH", dynamic), "its code is written to when it is loaded, or it has a search path of its own")
+check(not re.search(r"TEXTREL|RPATH|RUNPATH", dynamic), "it has text relocations, or a library search path")
 check("__stack_chk_fail" in symbols, "no stack protector")
 checked = {name for name in symbols if name.startswith("__") and name.endswith("_chk")}
 check("__memcpy_chk" in checked or len(checked) >= 3, f"no checked functions of libc but {sorted(checked)}")
@@ -54,10 +55,10 @@ check(len(units) > 100, f"only {len(units)} compile units")
 for unit in units:
     for switch in wanted:
         check(switch in unit.split(), f"a compile unit without {switch}: {unit}")
-# The linker marks the program where every object is marked, also those of the toolchain that start it.
+# The linker gives the program a property only if every object has it, also the start files of the toolchain.
 start = text_of(COMPILER, "-print-file-name=Scrt1.o").strip()
 check(properties_of(start) <= properties_of(PROGRAM), "an object without control-flow protection is linked in")
 if "-fcf-protection=full" in wanted:
     main = text_of("objdump", "--disassemble=main", "--no-show-raw-insn", PROGRAM)
-    check(re.search(r"<main>:\s+\S+:\s+endbr", main), "main does not begin as a target of indirect calls")
+    check(re.search(r"<main>:\s+\S+:\s+endbr", main), "main does not begin with endbr")
 print(f"{len(units)} compile units with {' '.join(wanted)}; {len(checked)} checked functions of libc")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""installed.py BUILD VERSION: `cmake --install` puts each file where deploy/install/README.md says; the installed program names
-version, commit and rules; the manual page has every verb; bash completes verbs and options."""
+"""installed.py BUILD VERSION: `cmake --install` installs each file to the path in deploy/install/README.md; the
+installed program prints version, commit and the versions of rules and state; the manual page has every verb; bash
+completes verbs and options."""
 
 import os
 import re
@@ -25,26 +26,27 @@ def check(holds, what):
         sys.exit(f"installed.py: {what}")
 
 
-def said(*words):
+def output_of(*words):
     return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 with tempfile.TemporaryDirectory() as folder:
-    said("cmake", "--install", BUILD, "--prefix", folder)
-    there = {os.path.relpath(os.path.join(path, name), folder) for path, _, files in os.walk(folder) for name in files}
-    check(FILES <= there, f"missing: {sorted(FILES - there)}")
+    output_of("cmake", "--install", BUILD, "--prefix", folder)
+    installed = {os.path.relpath(os.path.join(path, name), folder)
+                 for path, _, files in os.walk(folder) for name in files}
+    check(FILES <= installed, f"missing: {sorted(FILES - installed)}")
     program = os.path.join(folder, "bin/cobblestone")
     with open(os.path.join(folder, "lib/systemd/system/cobblestone.service")) as file:
-        check(f"\nExecStart={program} run " in file.read(), "the unit names the program elsewhere")
+        check(f"\nExecStart={program} run " in file.read(), "the unit has another path of the program")
 
-    lines = said(program, "--version").splitlines()
+    lines = output_of(program, "--version").splitlines()
     check(lines[0] == f"cobblestone {VERSION}", f"version: {lines}")
     check(re.fullmatch(r"commit ([0-9a-f]{12,}\+?|unknown)", lines[1]), f"commit: {lines}")
     check([re.fullmatch(r"(rules|state) version \d+", line) is not None for line in lines[2:]] == [True, True], f"{lines}")
 
     with open(os.path.join(folder, "share/man/man1/cobblestone.1")) as file:
         page = file.read()
-    verbs = re.findall(r"^  ([a-z-]+) ", said(program, "--help").split("Subcommands:\n")[1].split("\n\n")[0], re.M)
+    verbs = re.findall(r"^  ([a-z-]+) ", output_of(program, "--help").split("Subcommands:\n")[1].split("\n\n")[0], re.M)
     check(len(verbs) > 20, f"verbs: {verbs}")
     for verb in verbs:
         check(f".SS {verb}\n".replace("-", "\\-") in page, f"no verb {verb} in the manual page")
@@ -52,7 +54,7 @@ with tempfile.TemporaryDirectory() as folder:
     def completed(*words):
         script = (f"PATH={folder}/bin:$PATH; source {folder}/share/bash-completion/completions/cobblestone; COMP_WORDS=(cobblestone "
                   + " ".join(f"'{word}'" for word in words) + f"); COMP_CWORD={len(words)}; _cobblestone; echo \"${{COMPREPLY[*]}}\"")
-        return said("bash", "-c", script).split()
+        return output_of("bash", "-c", script).split()
 
     check(completed("ing") == ["ingest"], f"completion of ing: {completed('ing')}")
     check(completed("refused", "res") == ["resubmit"], f"completion of refused res: {completed('refused', 'res')}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""sbom.py PROGRAM SBOM BUILD: the software bill of materials has the form of CycloneDX 1.5, belongs to this program, has every
-shared library that is loaded with it and every header library and npm package that is in it; and `cmake --install` puts both
-where deploy/sbom says."""
+"""sbom.py PROGRAM SBOM BUILD: the software bill of materials has the form of CycloneDX 1.5 and belongs to this
+program. It lists every shared library that is loaded with the program, and every header library and npm package in it.
+`cmake --install` installs both to the paths in deploy/sbom."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 PROGRAM, SBOM, BUILD = sys.argv[1:]
-HEADER_LIBRARIES = {"libcli11-dev", "nlohmann-json3-dev"}  # only in headers, so nothing that is linked tells of them
+HEADER_LIBRARIES = {"libcli11-dev", "nlohmann-json3-dev"}  # header-only, so no linked library shows them
 
 
 def check(holds, what):
@@ -27,7 +27,7 @@ def text_of(*words):
 with open(SBOM) as file:
     bill = json.load(file)
 
-# The form: what the schema of CycloneDX 1.5 requires of the fields that are used.
+# The form: the rules of the CycloneDX 1.5 schema for the fields in use.
 check(set(bill) == {"$schema", "bomFormat", "specVersion", "version", "metadata", "components", "dependencies"}, "top-level fields")
 check((bill["bomFormat"], bill["specVersion"], bill["version"]) == ("CycloneDX", "1.5", 1), "format and version")
 root = bill["metadata"]["component"]
@@ -46,12 +46,14 @@ for component in [root, *bill["components"]]:
 references = [component["bom-ref"] for component in [root, *bill["components"]]]
 check(len(references) == len(set(references)), "a bom-ref is not unique")
 for each in bill["dependencies"]:
-    check({each["ref"], *each["dependsOn"]} <= set(references), f"a dependency on what is not listed: {each}")
-check(len({each["ref"] for each in bill["dependencies"]}) == len(bill["dependencies"]), "a component's dependencies are told twice")
+    check({each["ref"], *each["dependsOn"]} <= set(references), f"a dependency on an unlisted component: {each}")
+check(len({each["ref"] for each in bill["dependencies"]}) == len(bill["dependencies"]),
+      "a component has two lists of dependencies")
 
-# What is in it.
+# The content.
 with open(PROGRAM, "rb") as file:
-    check(root["hashes"] == [{"alg": "SHA-256", "content": hashlib.sha256(file.read()).hexdigest()}], "made of another program")
+    check(root["hashes"] == [{"alg": "SHA-256", "content": hashlib.sha256(file.read()).hexdigest()}],
+          "it belongs to another program")
 
 
 def with_property(name):
@@ -73,7 +75,7 @@ names = {component["name"]: component for component in bill["components"]}
 check(HEADER_LIBRARIES <= set(names), f"missing: {HEADER_LIBRARIES - set(names)}")
 check(names.get("uplot", {}).get("purl", "").startswith("pkg:npm/uplot@"), "missing: the page's package, uplot")
 for name in ("typescript", "esbuild", "libgtest-dev"):
-    check(name not in names, f"{name} only builds or tests")
+    check(name not in names, f"{name} is used only to build or test")
 
 with tempfile.TemporaryDirectory(prefix="sbom-") as folder:
     text_of("cmake", "--install", BUILD, "--prefix", folder)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""units.py PROGRAM UNITS: the systemd units in the folder UNITS. Their exposure by `systemd-analyze security` is 2.0 at the most;
-systemd knows every setting; a failure is always followed by a start; and the program works under the filters of system calls,
-address families and memory protection that they state, where a call outside of the filter ends it."""
+"""units.py PROGRAM UNITS: the systemd units in the folder UNITS. Their exposure by `systemd-analyze security` is at
+most 2.0. systemd knows every setting. A failed service is always restarted. The program works under the units' filters
+of system calls, address families and memory protection; in this test a call outside of the filter kills it."""
 
 import ctypes
 import glob
@@ -15,9 +15,10 @@ import urllib.request
 
 PROGRAM, UNITS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 MOST_EXPOSURE = 2.0
-PATIENCE = 120  # seconds; more means that the program hangs
+PATIENCE = 120  # seconds; a longer run is a hang
 
-KILL_PROCESS, ALLOW, ADDRESS_FAMILY_REFUSED = 0x80000000, 0x7FFF0000, 0x00050000 | 97  # 97: EAFNOSUPPORT, as systemd answers
+KILL_PROCESS, ALLOW = 0x80000000, 0x7FFF0000
+ADDRESS_FAMILY_REFUSED = 0x00050000 | 97  # 97: EAFNOSUPPORT, like systemd's filter
 FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10}
 LAST_FAMILY = 45
 MASKED_EQUAL, EQUAL = 7, 4
@@ -50,7 +51,7 @@ def settings_of(unit):
 
 
 def calls_of(name):
-    """The system calls of a name that SystemCallFilter may have: one call, or a @set with the sets in it."""
+    """The system calls of a name in SystemCallFilter: one call, or a @set with its nested sets."""
     if not name.startswith("@"):
         return {name}
     answer = analyze("syscall-filter", name)
@@ -68,7 +69,7 @@ def allowed_calls(settings):
 
 
 def filter_of(unit):
-    """A function for the child process: it installs the filters that systemd would, but a call outside of them kills."""
+    """A function for the child process. It installs the filters of systemd, but a forbidden call kills the process."""
     settings = settings_of(unit)
     check(settings["MemoryDenyWriteExecute"] == ["yes"], f"{unit}: MemoryDenyWriteExecute")
     calls = allowed_calls(settings)
@@ -87,7 +88,7 @@ def filter_of(unit):
 
         def load(context):
             if library.seccomp_load(ctypes.c_void_p(context)):
-                raise OSError("the kernel takes no filter of system calls")
+                raise OSError("the kernel accepts no filter of system calls")
 
         refused = library.seccomp_init(ALLOW)
         rule(refused, KILL_PROCESS, "mmap", Comparison(2, MASKED_EQUAL, PROT_WRITE | PROT_EXEC, PROT_WRITE | PROT_EXEC))
@@ -139,21 +140,22 @@ for unit in units:
     answer = analyze("security", "--offline=true", f"--threshold={int(10 * MOST_EXPOSURE)}", os.path.join(UNITS, unit))
     check(answer.returncode == 0, f"{unit} is exposed by more than {MOST_EXPOSURE}:\n{answer.stdout}{answer.stderr}")
     settings = settings_of(unit)
-    check(settings["LimitCORE"] == ["0"], f"{unit}: a core has tokens and keys in it")
+    check(settings["LimitCORE"] == ["0"], f"{unit}: core dumps are allowed, and would contain tokens and keys")
     check("MemoryMax" in settings and "LimitNOFILE" in settings, f"{unit}: no limit of memory or files")
 
 service = settings_of("cobblestone.service")
-check(service["StartLimitIntervalSec"] == ["0"], "a limit of starts lets crashes keep the service down")
+check(service["StartLimitIntervalSec"] == ["0"], "a limit of starts leaves the service down after repeated crashes")
 check(service["UMask"] == ["0077"] and service["StateDirectoryMode"] == ["0700"], "the data directory is not private")
 
-# Every setting is known. The program is named by where it is here, because `verify` looks for it.
+# systemd knows every setting. The copies name the path of this build's program, because `verify` requires an
+# existing program.
 with tempfile.TemporaryDirectory(prefix="units-") as folder:
     for path in glob.glob(os.path.join(UNITS, "cobblestone*")):
         with open(path) as file, open(os.path.join(folder, os.path.basename(path)), "w") as copy:
             copy.write(file.read().replace("/usr/local/bin/cobblestone", PROGRAM))
     answer = analyze("--man=no", "verify", *sorted(glob.glob(os.path.join(folder, "cobblestone*"))))
-    said = "\n".join(line for line in answer.stderr.splitlines() if "cobblestone" in line)
-    check(not said, f"systemd-analyze verify:\n{said}")
+    problems = "\n".join(line for line in answer.stderr.splitlines() if "cobblestone" in line)
+    check(not problems, f"systemd-analyze verify:\n{problems}")
 
 with tempfile.TemporaryDirectory(prefix="units-") as folder:
     os.umask(0o077)
@@ -177,7 +179,7 @@ with tempfile.TemporaryDirectory(prefix="units-") as folder:
         run("cobblestone-backup.service", "backup", *data, "--to", "backups", folder=folder)
         run("cobblestone-export.service", "export", *data, "--spec", spec, "--out", "stats", "--delete-old", folder=folder)
         stop(process)
-    # Without the service, too. Where no broker answers the client on Kafka says so.
+    # The verbs also work without the service. `tasks` reports that no broker answers.
     run("cobblestone-audit.service", "audit", *data, folder=folder)
     run("cobblestone-export.service", "export", *data, "--spec", spec, "--out", "stats", "--delete-old", folder=folder)
     run("cobblestone.service", "tasks", "--config", "kafka.yaml", code=4, folder=folder)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""deb.py BUILD SOURCE VERSION: cpack makes of the build a Debian package whose fields, files, modes, configuration files and
-maintainer scripts are those that an installation relies on, and makes the same bytes again. Nothing is installed; bare-system
-does that."""
+"""deb.py BUILD SOURCE VERSION: the Debian package that cpack makes from the build has the fields, files, modes,
+configuration files and maintainer scripts that an installation relies on, and a second run of cpack makes the same
+bytes. Nothing is installed; bare-system does that."""
 
 import glob
 import gzip
@@ -32,7 +32,7 @@ def check(holds, what):
         sys.exit(f"deb.py: {what}")
 
 
-def said(*words, **how):
+def output_of(*words, **how):
     return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True, **how).stdout
 
 
@@ -43,8 +43,8 @@ def read(*path):
 
 
 def packaged(folder):
-    said("cpack", "--config", os.path.join(BUILD, "CPackConfig.cmake"), "-B", folder,
-         env={**os.environ, "SOURCE_DATE_EPOCH": "1790000000"})
+    output_of("cpack", "--config", os.path.join(BUILD, "CPackConfig.cmake"), "-B", folder,
+              env={**os.environ, "SOURCE_DATE_EPOCH": "1790000000"})
     (package,) = glob.glob(os.path.join(folder, "*.deb"))
     return package
 
@@ -52,10 +52,10 @@ def packaged(folder):
 with tempfile.TemporaryDirectory(prefix="package-") as folder:
     package = packaged(os.path.join(folder, "first"))
     with open(package, "rb") as first, open(packaged(os.path.join(folder, "second")), "rb") as second:
-        check(first.read() == second.read(), "the same build gives other bytes")
+        check(first.read() == second.read(), "a second package of the same build has other bytes")
 
     # Fields. The Debian release is a part of the version.
-    fields = dict(re.findall(r"^(\S+): (.*)$", said("dpkg-deb", "--field", package), re.M))
+    fields = dict(re.findall(r"^(\S+): (.*)$", output_of("dpkg-deb", "--field", package), re.M))
     release = re.search(r"^VERSION_ID=\"(\d+)\"", read("/etc/os-release"), re.M)
     wanted = f"{VERSION}-1~deb{release[1]}"
     check((fields["Package"], fields["Version"], fields["Section"]) == ("cobblestone", wanted, "science"), f"fields: {fields}")
@@ -66,10 +66,10 @@ with tempfile.TemporaryDirectory(prefix="package-") as folder:
     for library in ("libc6", "librdkafka1", "librocksdb", "libssl3", "libyaml-cpp"):
         check(any(each.startswith(library) for each in depends), f"no dependency on {library}: {depends}")
 
-    # Files and modes: nothing that others may write, nothing that is not root's.
+    # Files and modes: others may write no file, and root owns all files.
     tree = os.path.join(folder, "tree")
-    said("dpkg-deb", "--raw-extract", package, tree)
-    entries = [line.split(None, 5) for line in said("dpkg-deb", "--contents", package).splitlines()]
+    output_of("dpkg-deb", "--raw-extract", package, tree)
+    entries = [line.split(None, 5) for line in output_of("dpkg-deb", "--contents", package).splitlines()]
     kinds = {name: (mode, owner) for mode, owner, _, _, _, name in entries}
     check(set(FILES) <= {name.removeprefix("./") for name in kinds}, f"missing: {sorted(set(FILES) - {n[2:] for n in kinds})}")
     for name, (mode, owner) in kinds.items():
@@ -78,32 +78,35 @@ with tempfile.TemporaryDirectory(prefix="package-") as folder:
     check(read(tree, "DEBIAN/conffiles").split() == CONFFILES, "conffiles")
     check("MIT License" in read(tree, "usr/share/cobblestone/licenses/web-page.gz"), "license of the web page's script")
 
-    # The program is stripped, and the bill of materials is that of the stripped one.
+    # The program is stripped, and the bill of materials has the checksum of the stripped program.
     program = os.path.join(tree, "usr/bin/cobblestone")
-    check(".debug_info" not in said("readelf", "--sections", "--wide", program), "the program is not stripped")
+    check(".debug_info" not in output_of("readelf", "--sections", "--wide", program), "the program is not stripped")
     with open(program, "rb") as file:
         digest = hashlib.sha256(file.read()).hexdigest()
     bill = json.loads(read(tree, "usr/share/doc/cobblestone/sbom.cdx.json"))["metadata"]["component"]
-    check(bill["hashes"][0]["content"] == digest and bill["version"] == VERSION, "the bill of materials is of another program")
+    check(bill["hashes"][0]["content"] == digest and bill["version"] == VERSION,
+          "the bill of materials belongs to another program")
     check(read(tree, "usr/share/doc/cobblestone/changelog.gz") == read(SOURCE, "CHANGES.md"), "the changes")
     check(read(tree, "usr/share/doc/cobblestone/changelog.Debian.gz").startswith(f"cobblestone ({wanted}) "), "the changelog")
 
-    # Units name the program where the package has it, and systemd accepts them in the package's tree.
+    # Units have the program's path in the package, and systemd accepts them in the package's tree.
     units = {unit: read(tree, "usr/lib/systemd/system", unit) for unit in UNITS}
     for unit, text in units.items():
         check(re.findall(r"^ExecStart=(\S+)", text, re.M) == ["/usr/bin/cobblestone"] * unit.endswith(".service"), f"{unit}: {text}")
-    said("systemd-analyze", f"--root={tree}", "--man=no", "--recursive-errors=no", "verify",
-         *[f"/usr/lib/systemd/system/{unit}" for unit in UNITS], stderr=subprocess.STDOUT)
+    output_of("systemd-analyze", f"--root={tree}", "--man=no", "--recursive-errors=no", "verify",
+              *[f"/usr/lib/systemd/system/{unit}" for unit in UNITS], stderr=subprocess.STDOUT)
 
-    # The packaged configuration, and that of the container, name only options that there are. The program reads no token here.
+    # The packaged configuration and the container's configuration name only existing options. The program reads no
+    # token here.
     for config in (os.path.join(tree, "etc/cobblestone/cobblestone.yaml"), os.path.join(tree, "usr/share/cobblestone/container.yaml")):
-        check("is valid" in said(program, "config", config), config)
+        check("is valid" in output_of(program, "config", config), config)
 
-    # Maintainer scripts: for the shell of Debian, and modes that dpkg wants.
+    # Maintainer scripts have the syntax of Debian's shell, and the modes that dpkg needs.
     for script in ("postinst", "prerm", "postrm"):
         path = os.path.join(tree, "DEBIAN", script)
-        check(os.access(path, os.X_OK) and "\nset -e\n" in read(path), f"{script} goes on after a failure, or is not executable")
-        said("sh", "-n", path)
+        check(os.access(path, os.X_OK) and "\nset -e\n" in read(path),
+              f"{script} continues after a failure, or is not executable")
+        output_of("sh", "-n", path)
     for unit, text in units.items():
         check(re.search(rf"[ ]{re.escape(unit)}\b", read(tree, "DEBIAN/prerm")), f"prerm does not stop {unit}")
         enabled = "[Install]" in text

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""release.py SOURCE: the release script refuses a tree, a version or a list of changes that is not ready, with a reason and without
-a trace; and makes version, package, sources, changes, checksums and tag of one that is. In a small repository whose ./dev
-builds nothing."""
+"""release.py SOURCE: the release script refuses a tree, a version or a list of changes that is not ready; it prints
+the reason and changes nothing. From a ready tree it makes version, package, sources, changes, checksums and tag. The
+test uses a small repository whose ./dev builds nothing."""
 
 import os
 import shutil
