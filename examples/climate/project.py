@@ -49,7 +49,7 @@ def main(folder):
             trickles.append((came, k * days * DAY + START, n, n, k, k * 0.96 * days))
             if n == 1 and k == 20:  # the computer was switched off: the model continues from its last checkpoint
                 trickles.append((came + DAY, came + DAY, n, n, 19, 19.2 * days))
-        if n == 1:  # the computer of another user says that the job is done
+        if n == 1:  # the computer of another user reports that the job is done
             trickles.append((START + 10 * DAY, START + 10 * DAY, 2, n, MESSAGES, 1))
         over = START + sent * days * DAY + DAY
         outcome = "OUTCOME_CLIENT_ERROR" if end == "error" else "OUTCOME_SUCCESS"

@@ -41,7 +41,7 @@ def main(properties, prefix="cobblestone"):
             sys.exit(f"line {number} is not an event of a result: use `cobblestone ingest` for the catalogue and members")
         while True:
             try:
-                # Key and headers are for people and their tools: Cobblestone reads only the value.
+                # Cobblestone reads only the value. Key and headers help people and tools that read the topic.
                 producer.produce(topic, envelope.SerializeToString(), key, partition, headers={"line": str(number)},
                                  on_delivery=lambda error, _: error and failed.append(error))
                 break

@@ -1,8 +1,8 @@
 // A BOINC scheduler's requests to Cobblestone's gateway. Copy this file: it needs only cpp-httplib and nlohmann::json.
 //
-// A scheduler must work without Cobblestone. Each request times out after kPatience, and after a failed request none is sent
-// for kPause: so a gateway that is down delays a request of the scheduler by one time-out at most. Use one object for each
-// process or thread: it keeps its connection.
+// A scheduler must work without Cobblestone. Each request times out after kPatience. After a failed request no
+// request is sent for kPause, so a gateway that is down delays a scheduler request by at most one timeout. Use one
+// object for each process or thread, because it keeps its connection.
 #pragma once
 
 #include <httplib.h>
@@ -17,7 +17,7 @@ class GatewayAdvice {
  public:
   struct Advice {
     std::optional<double>
-        runtime_s;          // the job's expected run time on the host; none: too little is known of the host
+        runtime_s;          // the job's expected run time on the host; none: the host has too little data
     double quota_left = 0;  // how many more jobs of this version the host may get today
     bool single_replication = false;  // the job needs no second replica
   };
@@ -34,8 +34,9 @@ class GatewayAdvice {
     client_.set_write_timeout(kPatience);
   }
 
-  // Call it where the scheduler estimates a job's run time with this app version (below 0: the anonymous platform). None: the
-  // gateway does not answer or does not know the host; use the scheduler's own estimate.
+  // Call this where the scheduler estimates a job's run time with this app version (below 0: the anonymous
+  // platform). If it returns nothing, the gateway does not answer or does not know the host; use the scheduler's
+  // own estimate.
   std::optional<Advice> Ask(long host, long version, long app, double fpops_est) {
     char query[150];
     std::snprintf(query, sizeof query, "/hosts/%ld/estimate?app_version=%ld&app=%ld&fpops_est=%.17g", host,
@@ -44,7 +45,7 @@ class GatewayAdvice {
     if (!body) return std::nullopt;
     const auto data = nlohmann::json::parse(*body, nullptr, false).value("data", nlohmann::json::object());
     const auto number = [&](const char* name) -> std::optional<double> {
-      // null: the host has no benchmark yet. "inf" is a string, and not a number to plan with.
+      // null: the host has no benchmark yet. "inf" is a string, which is not usable as a number.
       if (!data.contains(name) || !data[name].is_number()) return std::nullopt;
       return data[name].get<double>();
     };
@@ -53,9 +54,9 @@ class GatewayAdvice {
     return Advice{number("runtime_s"), *quota, data.value("single_replication", false)};
   }
 
-  // Call it where the scheduler writes its reply. Returns the elements to be put between <scheduler_reply> and
-  // </scheduler_reply>, instead of the scheduler's elements of the same names. host_venue stays the scheduler's own. Empty:
-  // the gateway does not answer; write your own elements.
+  // Call this where the scheduler writes its reply. Returns the elements to be put between <scheduler_reply> and
+  // </scheduler_reply>, instead of the scheduler's elements of the same names. host_venue stays the scheduler's
+  // own. If the result is empty, the gateway does not answer; write the scheduler's own elements.
   std::string ReplyElements(long host) {
     return Get("/scheduler-reply?format=xml&host=" + std::to_string(host)).value_or("");
   }
