@@ -10,7 +10,7 @@
 namespace cobblestone::http {
 namespace {
 
-constexpr std::size_t kStep = 64 * 1024;
+constexpr std::size_t kCodingStep = 64 * 1024;
 constexpr int kGzipWindow = 15 + 16;    // gzip only, no zlib header
 constexpr int kLargestZstdWindow = 23;  // 8 MiB, RFC 8878's recommended bound
 
@@ -39,7 +39,7 @@ Result<std::string> Gunzip(std::string_view body, std::size_t most) {
   if (inflateInit2(&stream, kGzipWindow) != Z_OK) return Status::Fatal("cannot initialize zlib");
   const std::unique_ptr<z_stream, decltype(&inflateEnd)> end(&stream, &inflateEnd);
   std::string text;
-  std::vector<char> step(kStep);
+  std::vector<char> step(kCodingStep);
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(body.data()));
   stream.avail_in = static_cast<uInt>(body.size());
   for (;;) {
@@ -66,7 +66,7 @@ Result<std::string> Unzstd(std::string_view body, std::size_t most) {
   if (!context) return Status::Fatal("cannot initialize zstd");
   ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, kLargestZstdWindow);
   std::string text;
-  std::vector<char> step(kStep);
+  std::vector<char> step(kCodingStep);
   ZSTD_inBuffer in{body.data(), body.size(), 0};
   std::size_t left = 1;  // 0: at the end of a frame
   for (;;) {

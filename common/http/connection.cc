@@ -14,14 +14,14 @@ namespace cobblestone::http {
 namespace {
 
 constexpr std::size_t kShortestLastChunk = 5;
-constexpr std::size_t kStep = 16 * 1024;  // of a read; larger for bodies
+constexpr std::size_t kReadStep = 16 * 1024;  // of a read; larger for bodies
 constexpr std::size_t kBodyStep = 256 * 1024;
 // For a client that still sends a refused request: the client receives the response if it stops sending
 // within this time and size.
 constexpr auto kLinger = std::chrono::milliseconds(2000);
 constexpr std::size_t kMostLingered = 64u << 20;
 
-std::string Lower(std::string_view text) {
+std::string LowerAscii(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
@@ -164,7 +164,7 @@ void Connection::ReadMore(void (Connection::*next)(std::size_t)) {
   on_read_ = next;
   if (reading_) return;
   reading_ = true;
-  const std::size_t step = phase_ == Phase::kBody ? kBodyStep : kStep;
+  const std::size_t step = phase_ == Phase::kBody ? kBodyStep : kReadStep;
   if (begin_ > 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
     end_ -= begin_;
@@ -192,7 +192,7 @@ void Connection::ReadHead() {
   if (host_.stopping()) return Close();
   if (begin_ == end_) {
     begin_ = end_ = 0;
-    if (buffer_.size() > kStep) std::vector<char>().swap(buffer_);  // an idle connection holds no memory
+    if (buffer_.size() > kReadStep) std::vector<char>().swap(buffer_);  // an idle connection holds no memory
     Enter(Phase::kIdle, host_.limits().idle);
     return ReadMore(&Connection::OnHeadBytes);
   }
@@ -226,16 +226,16 @@ void Connection::OnHead(std::string_view text) {
   if (plan_.refusal) return Send(std::move(*plan_.refusal), close_ || !whole_);
 
   if (!whole_ && plan_.largest_body == 0) return Fail(400, "a request body is not allowed here");
-  if (head_->HasField("content-encoding") && Lower(head_->Field("content-encoding")) != "identity" &&
-      (!plan_.codings || !KnownCoding(Lower(head_->Field("content-encoding")))))
+  if (head_->HasField("content-encoding") && LowerAscii(head_->Field("content-encoding")) != "identity" &&
+      (!plan_.codings || !KnownCoding(LowerAscii(head_->Field("content-encoding")))))
     return Fail(415, plan_.codings ? "only the Content-Encodings gzip and zstd are supported here"
                                    : "a Content-Encoding is not allowed here");
   if (head_->content_length.value_or(0) > plan_.largest_body)
     return Fail(413, "the body is larger than " + std::to_string(plan_.largest_body) + " bytes");
-  if (!whole_ && Lower(head_->Field("content-type")).starts_with("multipart/"))
+  if (!whole_ && LowerAscii(head_->Field("content-type")).starts_with("multipart/"))
     return Fail(415, "a multipart body is not supported");
   const bool expects = head_->HasField("expect");
-  if (expects && Lower(head_->Field("expect")) != "100-continue")
+  if (expects && LowerAscii(head_->Field("expect")) != "100-continue")
     return Fail(417, "the only supported expectation is 100-continue");
   if (whole_) return OnBody();
 
@@ -300,7 +300,7 @@ void Connection::OnBody() {
     Response response;
     Service& service = self->host_.service();
     try {
-      const std::string coding = Lower(head->Field("content-encoding"));
+      const std::string coding = LowerAscii(head->Field("content-encoding"));
       Status decoded;
       if (!coding.empty() && coding != "identity" && head->has_body()) {
         auto text = DecodeBody(coding, *body, most);

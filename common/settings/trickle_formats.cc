@@ -15,12 +15,12 @@
 namespace cobblestone::settings {
 namespace {
 
-constexpr std::size_t kLargestFile = 1u << 20;  // bytes; a file of formats is a few KiB
-constexpr std::size_t kMostErrors = 20;
+constexpr std::size_t kLargestFormatsFile = 1u << 20;  // bytes; a file of formats is a few KiB
+constexpr std::size_t kMostFormatsErrors = 20;
 
-class Reader {
+class FormatsReader {
  public:
-  Reader(std::string_view file_name, const std::set<std::string>& measures)
+  FormatsReader(std::string_view file_name, const std::set<std::string>& measures)
       : file_name_(file_name), measures_(measures) {}
 
   Result<TrickleFormats> Read(std::string_view text) {
@@ -33,7 +33,7 @@ class Reader {
     }
     if (errors_.empty()) return std::move(formats_);
     std::string all;
-    for (std::size_t k = 0; k < std::min(errors_.size(), kMostErrors); ++k)
+    for (std::size_t k = 0; k < std::min(errors_.size(), kMostFormatsErrors); ++k)
       all += (k == 0 ? "" : "\n") + errors_[k];
     return Status::InvalidArgument(all);
   }
@@ -140,10 +140,10 @@ class Reader {
 
 Result<TrickleFormats> ParseTrickleFormats(std::string_view text, std::string_view file_name,
                                            const std::set<std::string>& measures) {
-  if (text.size() > kLargestFile)
+  if (text.size() > kLargestFormatsFile)
     return Status::InvalidArgument(std::string(file_name) +
                                    ":1:1: larger than 1 MiB; check the path of the file");
-  return Reader(file_name, measures).Read(text);
+  return FormatsReader(file_name, measures).Read(text);
 }
 
 Result<TrickleFormats> LoadTrickleFormats(const std::string& path, const std::set<std::string>& measures) {

@@ -26,7 +26,7 @@ namespace {
 
 // A block may wait for the stages to drain. A server that dies closes the connection at once; this limit is
 // only for a server that hangs.
-constexpr auto kPatience = std::chrono::seconds(3600);
+constexpr auto kConnectionPatience = std::chrono::seconds(3600);
 constexpr std::chrono::milliseconds kLookAgainAfter{100};
 
 Result<nlohmann::json> ParseJson(const std::string& text) {
@@ -46,11 +46,11 @@ class SocketClient final : public Client {
     for (const QuestionKind& kind : QuestionKinds()) {
       // A request that changes something is not sent twice.
       if (kind.path == question.path && kind.changes)
-        return Read(http_.Send({.method = "POST", .target = url}, kPatience));
+        return Read(http_.Send({.method = "POST", .target = url}, kConnectionPatience));
     }
     // The server closes an idle connection; the first request afterwards may fail and is repeated once.
-    auto reply = http_.Send({.target = url}, kPatience);
-    if (!reply.ok()) reply = http_.Send({.target = url}, kPatience);
+    auto reply = http_.Send({.target = url}, kConnectionPatience);
+    if (!reply.ok()) reply = http_.Send({.target = url}, kConnectionPatience);
     return Read(std::move(reply));
   }
 
@@ -59,7 +59,7 @@ class SocketClient final : public Client {
     EncodeAppendBlock(block, &body_);
     const http::ClientRequest request{
         .method = "POST", .target = "/append", .body = body_, .content_type = "application/octet-stream"};
-    auto reply = http_.Send(request, kPatience);
+    auto reply = http_.Send(request, kConnectionPatience);
     if (!reply.ok()) {
       // The request was lost, or it was appended and its response was lost: the producer's line number
       // decides.
@@ -69,7 +69,7 @@ class SocketClient final : public Client {
           !block.lines.empty()) {
         return TakenIn(block, *producer);
       }
-      reply = http_.Send(request, kPatience);
+      reply = http_.Send(request, kConnectionPatience);
     }
     auto answer = Read(std::move(reply));
     if (!answer.ok()) return answer.status();
@@ -88,7 +88,7 @@ class SocketClient final : public Client {
                                  const std::function<void(std::uint64_t, std::uint64_t)>& progress) override {
     std::string waiting;
     nlohmann::json last;
-    const auto reply = http_.Send({.target = UrlOf(question)}, kPatience, [&](std::string_view data) {
+    const auto reply = http_.Send({.target = UrlOf(question)}, kConnectionPatience, [&](std::string_view data) {
       waiting.append(data);
       for (std::size_t end = 0; (end = waiting.find('\n')) != std::string::npos; waiting.erase(0, end + 1)) {
         last = nlohmann::json::parse(waiting.substr(0, end), nullptr, false);

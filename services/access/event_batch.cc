@@ -10,6 +10,7 @@
 #include "common/wire/control/topics.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/json_lines.h"
+#include "services/access/block_size.h"
 #include "services/events/event_file.h"
 #include "services/events/merge_order.h"
 
@@ -26,11 +27,6 @@ using events::MergeOrder;
 
 namespace {
 
-// The same values as in ingest.cc.
-constexpr std::size_t kBlockBytes = 1u << 20;
-constexpr std::size_t kBlockLines = 20000;
-// Other sources wait until a block of broadcasts has been processed, so it is short.
-constexpr std::size_t kBlockBroadcasts = 200;
 constexpr std::size_t kSourcesCompared = 1000;
 
 constexpr std::size_t kPieceBytes = 1u << 20;

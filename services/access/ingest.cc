@@ -16,6 +16,7 @@
 #include "common/wire/control/topics.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/events.h"
+#include "services/access/block_size.h"
 #include "services/events/merge_order.h"
 #include "services/pipeline/event_time.h"
 #include "services/pipeline/periods.h"
@@ -39,13 +40,6 @@ using pipeline::TickMaker;
 
 namespace {
 
-// A block costs one request and one synced write: large enough to be rare, small enough to overlap with the
-// next one.
-constexpr std::size_t kBlockBytes = 1u << 20;
-constexpr std::size_t kBlockLines = 20000;
-// Other sources wait until a block of broadcasts is processed, so it is short. (With `order: lockstep` one
-// source appends at a time.)
-constexpr std::size_t kBlockBroadcasts = 200;
 // Data read from a pipe is sent after this time, even if the block is small.
 constexpr auto kLongestGathering = std::chrono::milliseconds(50);
 constexpr std::size_t kBlocksAhead = 2;

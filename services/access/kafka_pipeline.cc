@@ -39,14 +39,14 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kTasksLive = std::chrono::seconds(2);  // a query asks the brokers for every slot
 constexpr std::size_t kSample = 2000;                 // grants kept for viewers
-constexpr stream::kafka::Millis kPatience{10000};
+constexpr stream::kafka::Millis kReadPatience{10000};
 
 // Without opening a publisher, which would fence the current one. Reads the state of all sources.
 Result<ProducerState> LookAtSource(stream::kafka::Cluster& cluster, const std::string& source) {
   auto reader = cluster.NewReader();
   if (!reader.ok()) return reader.status();
   client::SourceState state;
-  Status s = stream::kafka::ReadAll(**reader, {kProducersTopic, 0}, stream::kafka::kBeginning, kPatience,
+  Status s = stream::kafka::ReadAll(**reader, {kProducersTopic, 0}, stream::kafka::kBeginning, kReadPatience,
                                     [&](const stream::kafka::Message& row) {
                                       if (row.key() != source) return Status::Ok();
                                       auto read = client::DecodeSourceState(row.value());

@@ -33,16 +33,16 @@ constexpr std::size_t kThreads = 16;              // for questions, and the same
 constexpr std::size_t kLongRuns = 8;              // at the same time
 constexpr auto kSilence = std::chrono::hours(1);  // between two requests of a client
 // Limit of one request once it has begun, for a client that stops in the middle.
-constexpr auto kPatience = std::chrono::seconds(60);
+constexpr auto kRequestPatience = std::chrono::seconds(60);
 constexpr std::size_t kLargestBody = 256u << 20;
 constexpr std::size_t kBodies = 8 * kLargestBody;  // all clients belong to the server's user
 
 constexpr const char* kJson = "application/json";
 constexpr const char* kJsonLines = "application/x-ndjson";
 
-std::string Line(const nlohmann::json& json) {
+std::string Line(const nlohmann::json& value) {
   // Text of the input may contain any bytes; invalid UTF-8 is replaced.
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 // Lines that one thread writes and another thread sends.
@@ -123,7 +123,7 @@ class Server::Impl final : public http::Service {
     auto server = http::Server::Start(
         {.unix_path = path_,
          .connections = kConnections,
-         .limits = {.head = kPatience, .body = kPatience, .answer = kPatience, .idle = kSilence},
+         .limits = {.head = kRequestPatience, .body = kRequestPatience, .answer = kRequestPatience, .idle = kSilence},
          .bodies = kBodies,
          .question_threads = kThreads,
          .change_threads = kThreads,

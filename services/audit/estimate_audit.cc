@@ -22,7 +22,7 @@ std::string NameOfUser(std::uint32_t project, std::uint64_t user) {
   return "estimates of user " + std::to_string(user) + " of project " + std::to_string(project);
 }
 
-std::string Text(credit::MicroTotal value) { return std::to_string(static_cast<long long>(value)); }
+std::string MicroText(credit::MicroTotal value) { return std::to_string(static_cast<long long>(value)); }
 
 // The difference of `state` and `records`.
 template <class Sums>
@@ -30,10 +30,10 @@ std::string Off(const Sums& state, const Sums& records) {
   const auto more = [](std::uint64_t a, std::uint64_t b) {
     return std::to_string(static_cast<std::int64_t>(a - b));
   };
-  return Text(state.micro - records.micro) + " micro-credits, " + Text(state.run_time - records.run_time) +
+  return MicroText(state.micro - records.micro) + " micro-credits, " + MicroText(state.run_time - records.run_time) +
          " microseconds and " + more(state.jobs, records.jobs) +
          " jobs; failed jobs: " + more(state.failed_jobs, records.failed_jobs) + " and " +
-         Text(state.failed_run_time - records.failed_run_time) + " microseconds";
+         MicroText(state.failed_run_time - records.failed_run_time) + " microseconds";
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ void EstimateAudit::Take(const wire::Grant& grant, const std::string& where, boo
     problem_(where + ": the estimate has credit, but estimates award no credit");
   if (sum != estimate.allowed_micro || estimate.allowed_micro > estimate.asked_micro)
     problem_(where + ": allows " + std::to_string(estimate.allowed_micro) + " micro-credits of " +
-             std::to_string(estimate.asked_micro) + ", but the sum of the resources is " + Text(sum));
+             std::to_string(estimate.asked_micro) + ", but the sum of the resources is " + MicroText(sum));
   AddRecord(grant, ledger_[OwnerOf(grant.head)]);
 }
 
@@ -194,8 +194,8 @@ void EstimateAudit::Check() {
   for (const auto& [user, open] : open_of_hosts_) open_.try_emplace(user);
   for (const auto& [user, open] : open_)
     if (open != open_of_hosts_[user])
-      problem_(NameOfUser(user.first, user.second) + ": " + Text(open) +
-               " micro-credits are not granted yet, but for the user's hosts " + Text(open_of_hosts_[user]));
+      problem_(NameOfUser(user.first, user.second) + ": " + MicroText(open) +
+               " micro-credits are not granted yet, but for the user's hosts " + MicroText(open_of_hosts_[user]));
   for (const auto& [project, sums] : of_projects) projects_.try_emplace(project);
   for (const auto& [project, sums] : projects_)
     Compare("estimates of project " + std::to_string(project), sums, of_projects[project]);
@@ -205,7 +205,7 @@ void EstimateAudit::Check() {
     // Each record rounds the saved and the spent time.
     if (static_cast<double>(machine.allowed) > most * (1 + 1e-9) + static_cast<double>(machine.records))
       problem_("machine " + std::to_string(number) + ": all projects together were allowed " +
-               Text(machine.allowed) + " micro-credits, but the limit is " + std::to_string(most));
+               MicroText(machine.allowed) + " micro-credits, but the limit is " + std::to_string(most));
   }
 }
 

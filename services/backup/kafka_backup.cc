@@ -19,12 +19,12 @@ namespace {
 namespace fs = std::filesystem;
 
 // The directory that the topics are copied into; removed when the backup ends in any way but a death.
-class Staging {
+class KafkaStaging {
  public:
-  explicit Staging(std::string path) : path_(std::move(path)) { Clear(); }
-  ~Staging() { Clear(); }
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
+  explicit KafkaStaging(std::string path) : path_(std::move(path)) { Clear(); }
+  ~KafkaStaging() { Clear(); }
+  KafkaStaging(const KafkaStaging&) = delete;
+  KafkaStaging& operator=(const KafkaStaging&) = delete;
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
@@ -41,7 +41,7 @@ class Staging {
 Result<BackupOutcome> BackUpKafka(const settings::RunSettings& settings, const BackupOptions& options) {
   auto set = BackupSet::Open(options.to, options.report);
   if (!set.ok()) return set.status();
-  const Staging staging(options.to + "/kafka-copy");
+  const KafkaStaging staging(options.to + "/kafka-copy");
   const auto copied = MigrateToEmbedded(
       settings, staging.path(),
       {.patience = options.wait,

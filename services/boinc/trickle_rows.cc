@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kOpeningTag = "<msg_from_host";
 constexpr std::string_view kClosingTag = "</msg_from_host>";
 
-std::string_view Trimmed(std::string_view text) {
+std::string_view WithoutBlanks(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r");
   return first == std::string_view::npos ? std::string_view()
                                          : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
@@ -91,7 +91,7 @@ Status TrickleRowReader::Error(std::uint64_t line, const std::string& what) cons
 }
 
 void TrickleRowReader::Detect(std::string_view line) {
-  const std::string_view text = Trimmed(line);
+  const std::string_view text = WithoutBlanks(line);
   if (IsPassedOver(text)) return;
   form_ = text.starts_with(kOpeningTag) ? Form::kBodies
           : text.starts_with('<')       ? Form::kBare
@@ -145,7 +145,7 @@ Status TrickleRowReader::ReadBareLine(std::string_view line) {
 Status TrickleRowReader::ReadTableLine(std::string_view line, std::vector<TrickleMessageRow>* rows) {
   if (pending_.empty()) {
     begin_ = line_;
-    if (Trimmed(line).empty()) return Status::Ok();
+    if (WithoutBlanks(line).empty()) return Status::Ok();
   } else {
     pending_ += '\n';
   }
@@ -192,11 +192,11 @@ Status TrickleRowReader::ReadHeader(const std::vector<std::optional<std::string>
 
 Status TrickleRowReader::ReadBodyLine(std::string_view line, std::vector<TrickleMessageRow>* rows) {
   if (!open_) {
-    const std::string_view text = Trimmed(line);
+    const std::string_view text = WithoutBlanks(line);
     return IsPassedOver(text) ? Status::Ok() : ReadOpeningTag(text);
   }
   const std::size_t end = line.find(kClosingTag);
-  if (end != std::string_view::npos && !Trimmed(line.substr(end + kClosingTag.size())).empty())
+  if (end != std::string_view::npos && !WithoutBlanks(line.substr(end + kClosingTag.size())).empty())
     return Error(line_, "no text may follow " + std::string(kClosingTag) + " in the same line");
   const std::string_view text = line.substr(0, end);
   if (open_->xml.size() + text.size() + 1 > kLargestTrickleRow)

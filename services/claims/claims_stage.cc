@@ -18,6 +18,7 @@
 #include "common/wire/ledger/claim_codec.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "services/claims/kept_events.h"
+#include "services/claims/keys.h"
 #include "services/claims/sendings.h"
 #include "services/claims/time_outs.h"
 #include "services/stage/refuse.h"
@@ -41,14 +42,6 @@ constexpr std::size_t kRunResults = 32;
 // Hosts examined with each tick, and with each commit while an ended day is left.
 constexpr std::size_t kForgetAtTick = 500;
 constexpr std::size_t kForgetAtCommit = 20;
-
-Key HostKey(ProjectId project, HostId host) { return {.project = project.value, .id = host.value, .sub = 0}; }
-// The key includes the host. Otherwise a completion with a wrong host would block the right one if both hosts
-// are in one partition, and only then.
-Key ResultKey(ProjectId project, ResultId result, HostId host) {
-  return {.project = project.value, .id = result.value, .sub = host.value};
-}
-Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
 
 // The start of a result's window: its sent time, or the event's time if the project sends no sent times.
 double WindowBegin(const credit::CompletionFacts& facts) {

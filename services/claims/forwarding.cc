@@ -16,6 +16,7 @@
 #include "common/wire/ledger/claim_codec.h"
 #include "services/claims/claims_stage.h"
 #include "services/claims/kept_events.h"
+#include "services/claims/keys.h"
 #include "services/claims/time_outs.h"
 #include "services/stage/refuse.h"
 
@@ -27,11 +28,6 @@ using stream::RecordView;
 using wire::RefusalReason;
 
 namespace {
-
-Key HostKey(std::uint32_t project, HostId host) { return {.project = project, .id = host.value, .sub = 0}; }
-Key ResultKey(std::uint32_t project, std::uint64_t result, HostId host) {
-  return {.project = project, .id = result, .sub = host.value};
-}
 
 // No real chain of merges is this long; the limit ends a cycle of merges.
 constexpr std::uint32_t kMostHops = 16;

@@ -129,8 +129,8 @@ void Machines::OnMachineHost(const RecordView& record, const wire::EventHead& he
   const WaitingReports waiting = *row;
   waiting_.Erase(waits);
   for (const WaitingEvent& one : waiting.events) {
-    const auto event = ParseKept<wire::EstimatedCredit>(waiting_, waits, one.bytes);
-    Take(one.Record(partition_), event.head, std::get<wire::EstimatedCredit>(event.body), out);
+    const auto report = ParseKept<wire::EstimatedCredit>(waiting_, waits, one.bytes);
+    Take(one.Record(partition_), report.head, std::get<wire::EstimatedCredit>(report.body), out);
   }
 }
 

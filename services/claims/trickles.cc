@@ -11,6 +11,7 @@
 #include "common/wire/ledger/grant_codec.h"
 #include "services/claims/claims_stage.h"
 #include "services/claims/kept_events.h"
+#include "services/claims/keys.h"
 #include "services/claims/sendings.h"
 #include "services/stage/refuse.h"
 #include "services/stage/settled_partials.h"
@@ -23,9 +24,6 @@ using stream::RecordView;
 using wire::RefusalReason;
 
 namespace {
-
-Key HostKey(std::uint32_t project, HostId host) { return {.project = project, .id = host.value, .sub = 0}; }
-Key ProjectKey(std::uint32_t project) { return {.project = project, .id = 0, .sub = 0}; }
 
 double ReceivedAt(const credit::CompletionFacts& back) {
   return back.received_time > 0 ? back.received_time : back.event_time;

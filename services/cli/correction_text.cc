@@ -10,7 +10,7 @@ using nlohmann::json;
 
 namespace {
 
-std::string Text(const json& from, const char* name) {
+std::string FieldText(const json& from, const char* name) {
   const auto found = from.find(name);
   if (found == from.end()) return {};
   return NumberText(*found);
@@ -35,7 +35,7 @@ std::string CorrectionsText(const json& answer) {
   std::string text = "\n  Corrections\n";
   for (const json& one : *corrections) {
     const json& time = one.at("time");
-    text += "     " + (time.is_number() ? UtcText(time.get<double>()) : Text(one, "time")) + "  ";
+    text += "     " + (time.is_number() ? UtcText(time.get<double>()) : FieldText(one, "time")) + "  ";
     const auto version = one.find("policy_version");
     text += one.value("kind", "") == "reinstatement" ? std::string("reinstated for ")
             : version == one.end()
@@ -44,14 +44,14 @@ std::string CorrectionsText(const json& answer) {
                       (one.contains("while_running") ? " while running, for " : " for ");
     const char* owner = one.at("user") == 0 ? "host" : "user";
     text += owner + (" " + std::to_string(one.at(owner).get<std::uint64_t>())) +
-            " (reason: " + Text(one, "reason") + "): " + Text(one, "before") + " became " +
-            Text(one, "after") + " Cobblestones" + AmountWords(one, answer) + ", and the recent averages ";
+            " (reason: " + FieldText(one, "reason") + "): " + FieldText(one, "before") + " became " +
+            FieldText(one, "after") + " Cobblestones" + AmountWords(one, answer) + ", and the recent averages ";
     if (const json& off = one.at("recent_average_off"); off.is_number() && off.get<double>() < 0)
       text += "increased by " + NumberText(json(-off.get<double>())) + " a day\n";
     else
-      text += "decreased by " + Text(one, "recent_average_off") + " a day\n";
+      text += "decreased by " + FieldText(one, "recent_average_off") + " a day\n";
   }
-  return text + "     Total after all corrections: " + Text(answer, "credit") + " Cobblestones.\n";
+  return text + "     Total after all corrections: " + FieldText(answer, "credit") + " Cobblestones.\n";
 }
 
 }  // namespace cobblestone::cli

@@ -61,12 +61,12 @@ Result<ExpectedGrants> ReadExpectedGrants(const std::string& path) {
           path + " line " + std::to_string(number) +
           " is not output of a golden scenario; use the .exact.jsonl.gz of the input");
     };
-    const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-    if (!json.is_object()) return bad();
-    const std::string event = json.value("ev", "");
+    const nlohmann::json outcome = nlohmann::json::parse(line, nullptr, false);
+    if (!outcome.is_object()) return bad();
+    const std::string event = outcome.value("ev", "");
     if (event != "wu" && event != "late") continue;
-    const auto results = json.find("results");
-    if (results == json.end() || !results->is_array()) return bad();
+    const auto results = outcome.find("results");
+    if (results == outcome.end() || !results->is_array()) return bad();
     for (const nlohmann::json& result : *results) {
       if (!result.is_object() || !result.contains("id") || !result.contains("granted_credit")) return bad();
       if (result.value("validate_state", 0) != kValid) continue;

@@ -14,7 +14,7 @@ namespace cobblestone::exports {
 namespace {
 
 // Adjacent rows are read with one call; a single row costs a page, not a window.
-constexpr std::uint64_t kWindow = 256U << 10U;
+constexpr std::uint64_t kScanWindow = 256U << 10U;
 constexpr std::uint64_t kLoneRead = 4096;
 
 bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
@@ -125,7 +125,7 @@ class Scanner {
   bool Fill() {
     if (at_ < window_end_) return true;
     if (at_ >= file_.size() || !read_.ok()) return false;
-    auto window = file_.Read(at_, std::min(kWindow, file_.size() - at_));
+    auto window = file_.Read(at_, std::min(kScanWindow, file_.size() - at_));
     if (!window.ok()) {
       read_ = window.status();
       return false;
@@ -195,7 +195,7 @@ Result<std::string_view> RandomFile::Read(std::uint64_t offset, std::uint64_t le
   if (offset < start_ || offset + length > window_end) {
     const bool goes_on = offset >= start_ && offset <= window_end;
     const std::uint64_t wanted =
-        std::min(std::max(length, goes_on ? kWindow : kLoneRead), size_ > offset ? size_ - offset : 0);
+        std::min(std::max(length, goes_on ? kScanWindow : kLoneRead), size_ > offset ? size_ - offset : 0);
     window_.resize(wanted);
     start_ = offset;
     std::uint64_t got = 0;
@@ -217,7 +217,7 @@ Result<std::string_view> RandomFile::Read(std::uint64_t offset, std::uint64_t le
 std::uint64_t RandomFile::LineOf(std::uint64_t offset) {
   std::uint64_t line = 1;
   for (std::uint64_t at = 0; at < std::min(offset, size_);) {
-    const auto text = Read(at, std::min(kWindow, std::min(offset, size_) - at));
+    const auto text = Read(at, std::min(kScanWindow, std::min(offset, size_) - at));
     if (!text.ok() || text->empty()) break;  // best effort: the line is for messages only
     line += static_cast<std::uint64_t>(std::count(text->begin(), text->end(), '\n'));
     at += text->size();

@@ -34,7 +34,7 @@ const std::set<std::string, std::less<>>& ReservedNames() {
   return kNames;
 }
 
-std::string Trimmed(const std::string& text) {
+std::string WithoutBlanks(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
@@ -89,7 +89,7 @@ class SpecReader {
 
   void Open(const std::string& tag) {
     if (error_) return;
-    if (!Trimmed(text_).empty()) return Fail("text '" + Trimmed(text_) + "' between elements");
+    if (!WithoutBlanks(text_).empty()) return Fail("text '" + WithoutBlanks(text_) + "' between elements");
     text_.clear();
     path_.push_back(tag);
     const std::string path = Path();
@@ -106,7 +106,7 @@ class SpecReader {
 
   void Close() {
     if (error_) return;
-    const std::string value = Trimmed(text_);
+    const std::string value = WithoutBlanks(text_);
     text_.clear();
     const std::string path = Path();
     const std::string tag = path_.back();

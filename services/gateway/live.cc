@@ -23,7 +23,7 @@ constexpr auto kHeartbeat = std::chrono::seconds(10);
 // For the version of events that is sent to viewers without the right to read everything.
 constexpr Rights kAnybody{.read = true};
 
-double Steady() {
+double SteadySeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
@@ -162,7 +162,7 @@ std::vector<LiveFeed::Event> LiveFeed::Look() {
   json as_of = AsOfAll(questions_);
   auto now = pipeline_.Look();
   if (!now.ok()) return events;
-  const double at = Steady();
+  const double at = SteadySeconds();
   CreditSeen credit;
   std::vector<Event> of_accounts;
   AddGrants(&credit, &of_accounts);

@@ -44,12 +44,12 @@ bool Parse(std::string_view text, Number* number) {
 
 }  // namespace
 
-std::string JsonText(const nlohmann::json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+std::string JsonText(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-Answer JsonAnswer(const nlohmann::json& json, int status) {
-  return {.status = status, .type = std::string(kJsonType), .body = JsonText(json)};
+Answer JsonAnswer(const nlohmann::json& value, int status) {
+  return {.status = status, .type = std::string(kJsonType), .body = JsonText(value)};
 }
 
 Answer ErrorAnswer(int status, std::string_view code, const std::string& message) {

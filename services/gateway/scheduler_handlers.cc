@@ -13,7 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::uint64_t kMostIds = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t kLargestId = std::numeric_limits<std::int64_t>::max();
 
 // An anonymous platform has one record per app.
 Status CheckVersion(AppVersionId version, AppId app) {
@@ -34,7 +34,7 @@ Answer Handlers::HostVersions(const Request& request) {
   Query query(request);
   std::optional<AppVersionId> version;
   if (query.Has("app_version")) version = AppVersionId(query.RequiredSigned("app_version"));
-  const AppId app(query.Number("app", 0, kMostIds));
+  const AppId app(query.Number("app", 0, kLargestId));
   if (version)
     if (Status s = CheckVersion(*version, app); !s.ok()) query.Fail(s.message());
   if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
@@ -56,7 +56,7 @@ Answer Handlers::Estimate(const Request& request) {
   Query query(request);
   view::Questions::Job job;
   job.version = AppVersionId(query.RequiredSigned("app_version"));
-  job.app = AppId(query.Number("app", 0, kMostIds));
+  job.app = AppId(query.Number("app", 0, kLargestId));
   job.fpops_est = query.Positive("fpops_est");
   job.peak_flops = query.Positive("peak_flops");
   if (Status s = CheckVersion(job.version, job.app); !s.ok()) query.Fail(s.message());
@@ -74,7 +74,7 @@ Answer Handlers::Estimate(const Request& request) {
 
 Answer Handlers::SchedulerReply(const Request& request) {
   Query query(request);
-  const HostId host(query.RequiredNumber("host", 1, kMostIds));
+  const HostId host(query.RequiredNumber("host", 1, kLargestId));
   std::string format;
   if (query.Has("format")) format = query.Word("format", {"json", "xml"});
   if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);

@@ -352,8 +352,8 @@ void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
   OpenWorkunit& open = open_.Mutable(key, &created);
   // The earliest time, because which claim arrives first depends on the partitions.
   const double since = created ? claim.time : std::min(open.since, claim.time);
-  if (const auto known = first_due_.find(claim.project.value); known != first_due_.end())
-    known->second.time = std::min(known->second.time, since + known->second.shortest_window);
+  if (const auto due = first_due_.find(claim.project.value); due != first_due_.end())
+    due->second.time = std::min(due->second.time, since + due->second.shortest_window);
   if ((claim.flags & credit::kClaimLate) != 0) {
     open.since = since;
     open.late.push_back(

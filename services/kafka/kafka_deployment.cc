@@ -30,7 +30,7 @@ using settings::KafkaSecurity;
 using settings::KafkaSettings;
 
 constexpr const char* kForever = "-1";
-constexpr stream::kafka::Millis kPatience{30000};
+constexpr stream::kafka::Millis kDeploymentPatience{30000};
 constexpr const char* kMaxMessageBytes = "8388608";
 constexpr std::chrono::seconds kMissingPatience{10};
 constexpr const char* kAnyTime = "9223372036854775807";
@@ -307,7 +307,7 @@ Result<std::optional<std::string>> OrderOf(stream::kafka::Cluster& cluster) {
   auto reader = cluster.NewReader();
   if (!reader.ok()) return reader.status();
   std::optional<std::string> order;
-  Status s = stream::kafka::ReadAll(**reader, {kStatusTopic, 0}, stream::kafka::kBeginning, kPatience,
+  Status s = stream::kafka::ReadAll(**reader, {kStatusTopic, 0}, stream::kafka::kBeginning, kDeploymentPatience,
                                     [&](const stream::kafka::Message& row) {
                                       if (row.key() == kOrderKey) order = row.value();
                                       return Status::Ok();

@@ -16,7 +16,7 @@ using stream::TopicPartition;
 using stream::kafka::Message;
 using stream::kafka::Millis;
 
-constexpr Millis kPatience{10000};
+constexpr Millis kLogPatience{10000};
 constexpr Millis kWait{20};
 constexpr std::size_t kFetch = 1000;
 
@@ -64,7 +64,7 @@ class KafkaLog final : public stream::IndexedLog {
         if (anywhere_) Pause(where);
         return *end > offset ? Piece{.first = offset, .end = *end} : Piece{};
       }
-      if (waited >= kPatience)
+      if (waited >= kLogPatience)
         return Status::Retry("cannot read a partition; check that the cluster is reachable");
       reader_->Wait(kWait);
       waited += kWait;

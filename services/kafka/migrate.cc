@@ -37,7 +37,7 @@ using stream::TopicPartition;
 using stream::kafka::Message;
 using stream::kafka::Millis;
 
-constexpr Millis kPatience{60000};
+constexpr Millis kMigratePatience{60000};
 constexpr std::size_t kUnitBytes = 4u << 20;
 
 // Maps offsets of messages to the number of records before them.
@@ -152,7 +152,7 @@ class ToEmbedded {
       if (options_.progress) options_.progress(counts_);
     };
     Status s = stream::kafka::ReadAll(
-        *reader_, where, stream::kafka::kBeginning, kPatience,
+        *reader_, where, stream::kafka::kBeginning, kMigratePatience,
         [&](const Message& message) {
           if (map->records() == 0 && begin == 0) begin = message.offset();
           std::uint32_t count = 1;
@@ -235,7 +235,7 @@ class ToEmbedded {
     std::map<std::string, client::SourceState> sources;
     PeriodKind period_kind = PeriodKind::kNothing;  // of the last publisher
     Status s = stream::kafka::ReadAll(
-        *reader_, {kProducersTopic, 0}, stream::kafka::kBeginning, kPatience,
+        *reader_, {kProducersTopic, 0}, stream::kafka::kBeginning, kMigratePatience,
         [&](const Message& row) {
           auto state = client::DecodeSourceState(row.value());
           if (!state.ok()) return state.status();

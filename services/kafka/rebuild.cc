@@ -22,8 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 using stream::kafka::Millis;
 
-constexpr Millis kPatience{60000};
-constexpr std::chrono::milliseconds kLookEvery{300};
+constexpr Millis kRebuildPatience{60000};
+constexpr std::chrono::milliseconds kGroupLookEvery{300};
 constexpr const char* kNobodyElse = "rebuild";  // transactional.id
 
 std::string SlotDirectory(const std::string& space, std::uint32_t slot) {
@@ -90,7 +90,7 @@ Result<RebuiltState> Rebuild::State(std::uint32_t slot,
   const auto space = stream::kafka::MakeDirectoryStateSpace(scratch.path(), settings_.memory.block_cache);
   RebuiltState rebuilt;
   auto meta = CatchUp(*cluster_, slot, deployment_.task, MakeSlotFactory(settings_), *space, background_,
-                      {.markers = true, .patience = kPatience, .progress = [&](const auto& status) {
+                      {.markers = true, .patience = kRebuildPatience, .progress = [&](const auto& status) {
                          rebuilt.rows = status.restored_rows;
                          rebuilt.reexecuted = status.reexecuted;
                          if (progress) progress(status);
@@ -114,7 +114,7 @@ Result<RebuiltState> Rebuild::State(std::uint32_t slot,
 }
 
 Status Rebuild::AwaitDecided(std::uint32_t slot) {
-  const auto deadline = std::chrono::steady_clock::now() + settings_.kafka.transaction_timeout + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + settings_.kafka.transaction_timeout + kRebuildPatience;
   for (const stream::TopicIndex topic : {deployment_.task.journal, deployment_.task.checkpoint}) {
     for (bool reported = false;; reported = true) {
       auto ends = admin_->EndsOf({topic, slot});
@@ -126,7 +126,7 @@ Status Rebuild::AwaitDecided(std::uint32_t slot) {
             " of slot " + std::to_string(slot) +
             "; the brokers abort the transaction after its timeout. Run the command again then");
       if (!reported) report_("waiting for the brokers to abort a transaction of a dead worker");
-      std::this_thread::sleep_for(kLookEvery);
+      std::this_thread::sleep_for(kGroupLookEvery);
     }
   }
   return Status::Ok();
@@ -137,7 +137,7 @@ Result<std::vector<JournalTaken>> Rebuild::TakeJournals(const std::vector<std::u
   stream::kafka::NoListener listener;
   auto group = cluster_->NewGroup("onlooker", listener);
   if (!group.ok()) return group.status();
-  auto committed = (*group)->Committed(slots, true, kPatience);
+  auto committed = (*group)->Committed(slots, true, kRebuildPatience);
   if (!committed.ok()) return committed.status();
   std::vector<JournalTaken> taken;
   std::map<std::uint32_t, stream::kafka::Position> positions;
@@ -151,7 +151,7 @@ Result<std::vector<JournalTaken>> Rebuild::TakeJournals(const std::vector<std::u
       continue;
     }
     if (Status s = AwaitDecided(k); !s.ok()) return s;
-    auto position = stream::kafka::PositionByJournal(*cluster_, k, deployment_.task, kPatience);
+    auto position = stream::kafka::PositionByJournal(*cluster_, k, deployment_.task, kRebuildPatience);
     if (!position.ok()) return position.status();
     if (!*position) {
       taken.push_back({});

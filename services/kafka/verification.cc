@@ -13,7 +13,7 @@
 namespace cobblestone::kafka {
 namespace {
 
-constexpr stream::kafka::Millis kPatience{60000};
+constexpr stream::kafka::Millis kVerifyPatience{60000};
 
 // Topics that only slots write.
 constexpr wire::Topic kOutputs[] = {wire::kControl, wire::kClaims,  wire::kGrants, wire::kPostings,
@@ -46,7 +46,7 @@ Result<std::uint64_t> OldestCommit(stream::kafka::Cluster& cluster, stream::Topi
   if (!reader.ok()) return reader.status();
   std::uint64_t oldest = 0;
   const Status found = Status::NotFound("that was all");
-  Status s = stream::kafka::ReadAll(**reader, journal, stream::kafka::kBeginning, kPatience,
+  Status s = stream::kafka::ReadAll(**reader, journal, stream::kafka::kBeginning, kVerifyPatience,
                                     [&](const stream::kafka::Message& message) {
                                       stream::RecordCursor cursor(message.value());
                                       std::string_view bytes;
@@ -184,7 +184,7 @@ Status CompareOutputs(const settings::RunSettings& settings, OutputSums made,
     TopicVerdict all{.topic = spec.name};
     for (std::uint32_t p = 0; p < spec.partitions; ++p) {
       RecordSum there;
-      Status s = stream::kafka::ReadAll(**reader, {topic, p}, stream::kafka::kBeginning, kPatience,
+      Status s = stream::kafka::ReadAll(**reader, {topic, p}, stream::kafka::kBeginning, kVerifyPatience,
                                         [&](const stream::kafka::Message& message) {
                                           there.Add(message.value());
                                           return Status::Ok();

@@ -7,11 +7,11 @@ namespace {
 
 Labels LabelsOf(const TaskLook& task) { return {{"slot", std::to_string(task.slot)}, {"role", task.role}}; }
 
-double Count(std::uint64_t n) { return static_cast<double>(n); }
+double CountOf(std::uint64_t n) { return static_cast<double>(n); }
 
 // Number of commits by which `commits` is behind the task.
 double Behind(const TaskLook& task, std::uint64_t commits) {
-  return task.commits > commits ? Count(task.commits - commits) : 0;
+  return task.commits > commits ? CountOf(task.commits - commits) : 0;
 }
 
 }  // namespace
@@ -27,12 +27,12 @@ void AddTasks(const std::vector<TaskLook>& tasks, Families* all) {
   };
   each(all->Counter("cobblestone_task_records_total",
                     "Records that the slot has processed since the process started."),
-       [](const TaskLook& t) { return Count(t.records); });
+       [](const TaskLook& t) { return CountOf(t.records); });
   each(all->Gauge("cobblestone_task_lag_records",
                   "Records on the inputs of the slot that are not processed yet."),
-       [](const TaskLook& t) { return Count(t.lag); });
+       [](const TaskLook& t) { return CountOf(t.lag); });
   each(all->Counter("cobblestone_task_commits_total", "Commits of the slot since its creation."),
-       [](const TaskLook& t) { return Count(t.commits); });
+       [](const TaskLook& t) { return CountOf(t.commits); });
   auto latency =
       all->Histogram("cobblestone_task_commit_duration_seconds",
                      "Time from the first record of a commit until the commit is durable; on Kafka, of a "
@@ -40,7 +40,7 @@ void AddTasks(const std::vector<TaskLook>& tasks, Families* all) {
   for (const TaskLook& task : tasks) latency.Add(LabelsOf(task), task.commit_latency);
   each(all->Counter("cobblestone_task_reexecuted_commits_total",
                     "Commits that were re-executed with the fingerprint in the journal."),
-       [](const TaskLook& t) { return Count(t.reexecuted); });
+       [](const TaskLook& t) { return CountOf(t.reexecuted); });
   each(all->Gauge("cobblestone_task_stopped", "1: the slot has stopped and needs an operator."),
        [](const TaskLook& t) { return t.stopped ? 1 : 0; });
   each(all->Gauge("cobblestone_task_diverged",
@@ -48,9 +48,9 @@ void AddTasks(const std::vector<TaskLook>& tasks, Families* all) {
        [](const TaskLook& t) { return t.diverged ? 1 : 0; });
   each(all->Counter("cobblestone_task_restores_total",
                     "Missing or damaged states that were restored from a checkpoint or the log."),
-       [](const TaskLook& t) { return Count(t.restores); });
+       [](const TaskLook& t) { return CountOf(t.restores); });
   each(all->Counter("cobblestone_task_state_writes_total", "State writes since the process started."),
-       [](const TaskLook& t) { return Count(t.state_writes); });
+       [](const TaskLook& t) { return CountOf(t.state_writes); });
   each(all->Gauge("cobblestone_task_state_lag_commits", "Commits that are not in the state on disk yet."),
        [](const TaskLook& t) { return Behind(t, t.state_commits); });
   each(all->Gauge("cobblestone_task_checkpoint_lag_commits",
@@ -66,13 +66,13 @@ void AddTasks(const std::vector<TaskLook>& tasks, Families* all) {
       [](const TaskLook& t) { return t.checkpoint_at; });
   each(all->Gauge("cobblestone_task_cached_bytes",
                   "Estimated memory of decoded, evictable objects of the slot's state."),
-       [](const TaskLook& t) { return Count(t.cached_bytes); });
+       [](const TaskLook& t) { return CountOf(t.cached_bytes); });
   const auto each_kind = [&tasks](Families::Family family, std::uint64_t TaskLook::Waiting::*value) {
     for (const TaskLook& task : tasks) {
       for (const TaskLook::Waiting& one : task.waiting) {
         Labels labels = LabelsOf(task);
         labels.emplace_back("kind", one.kind);
-        family.Add(labels, Count(one.*value));
+        family.Add(labels, CountOf(one.*value));
       }
     }
   };

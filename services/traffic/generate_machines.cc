@@ -15,9 +15,9 @@ namespace cobblestone::traffic {
 namespace {
 
 // Frozen, as the salts of generate.cc, which end far below these numbers.
-enum Salt : std::uint32_t { kMachine = 2001, kBadReport, kFate, kBusy, kJobs, kFails, kFailedPart };
+enum MachineSalt : std::uint32_t { kMachine = 2001, kBadReport, kMachineFate, kBusy, kJobs, kFails, kFailedPart };
 
-constexpr std::uint64_t kBadFates = 7;
+constexpr std::uint64_t kBadMachineFates = 7;
 constexpr double kGreed = 1e4;  // times the machine's work
 constexpr double kGreedyGpus = 1e6;
 // Share of the machine's capacity that this project uses.
@@ -46,7 +46,7 @@ bool Generator::IsMachine(std::uint64_t host) const { return Chance(options_.mac
 Generator::ReportFate Generator::FateOf(std::uint64_t host, std::uint32_t report) const {
   const std::uint64_t draw = DrawOf(host, report);
   if (!Chance(options_.bad_reports, draw, kBadReport)) return ReportFate::kGood;
-  return static_cast<ReportFate>(1 + Below(draw, kFate, kBadFates));
+  return static_cast<ReportFate>(1 + Below(draw, kMachineFate, kBadMachineFates));
 }
 
 // Evenly spaced over the span: report n of every host comes before report n + 1 of any host.

@@ -13,7 +13,7 @@ constexpr double kModelSteps = 72;
 constexpr std::uint64_t kNobodysResults = std::uint64_t{1} << 41;
 
 // Frozen, as the salts of generate.cc, which end far below these numbers.
-enum Salt : std::uint32_t {
+enum TrickleSalt : std::uint32_t {
   kBadTrickle = 1001,
   kFate,
   kVariety,

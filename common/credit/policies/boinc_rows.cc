@@ -63,7 +63,7 @@ const HostVersion& BeforeThisLook(const ValidationFacts& validation, const HostV
 }
 
 // An error may name only the version; its app is then the version's app.
-const AppRow* AppOf(const CompletionFacts& completion, const Catalogue& catalogue) {
+const AppRow* AppRowOf(const CompletionFacts& completion, const Catalogue& catalogue) {
   if (completion.app) return catalogue.FindApp(completion.app);
   const AppVersionRow* version = catalogue.FindVersion(completion.version);
   return version == nullptr ? nullptr : catalogue.FindApp(version->app);
@@ -167,7 +167,7 @@ void CountFailure(const CompletionFacts& attempt, const Catalogue& catalogue, Ho
       return;
     }
     case Outcome::kTimeout: {
-      const AppRow* app = AppOf(attempt, catalogue);
+      const AppRow* app = AppRowOf(attempt, catalogue);
       if (app == nullptr) return;
       BoincRow found = BoincRow::ForHost(attempt, catalogue, host);
       if (!found.exists()) return;

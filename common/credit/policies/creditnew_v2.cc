@@ -9,7 +9,7 @@
 namespace cobblestone::credit {
 namespace {
 
-constexpr std::uint32_t kPriceFlags = kClaimPfcClamped | kClaimOneTimeCheat | kClaimSanityFailed |
+constexpr std::uint32_t kPriceFlagsV2 = kClaimPfcClamped | kClaimOneTimeCheat | kClaimSanityFailed |
                                       kClaimHasVersionScale | kClaimHasHostScale | kClaimNoClaim;
 
 HostApp& HostAppFor(HostRecord& host, const AppRow& app) {
@@ -45,7 +45,7 @@ double NpfcLimit(const Claim& claim, const Constants& constants) {
   return constants.claim_limit * (claim.min_avg_pfc * claim.fpops_est);
 }
 
-void PriceMeasured(const Measure& measure, const Constants& constants, Claim& claim) {
+void PriceMeasuredV2(const Measure& measure, const Constants& constants, Claim& claim) {
   const double limit = NpfcLimit(claim, constants);
   const double npfc = CappedNpfc(claim, measure, limit);
   if (claim.version_scale > 0) claim.flags |= kClaimHasVersionScale;
@@ -63,7 +63,7 @@ void PriceMeasured(const Measure& measure, const Constants& constants, Claim& cl
 class CreditNewV2 final : public StandardPolicy {
  public:
   void Price(Claim& claim, const Constants& constants) const override {
-    claim.flags &= ~kPriceFlags;
+    claim.flags &= ~kPriceFlagsV2;
     const Measure measure = MeasureJob(claim, claim.benchmark);
     if (measure.clamped) claim.flags |= kClaimPfcClamped;
     if ((claim.flags & kClaimAnonymous) != 0) {
@@ -74,7 +74,7 @@ class CreditNewV2 final : public StandardPolicy {
       claim.mode = Mode::kDefaultPfc;
       claim.flags |= kClaimSanityFailed;
     } else {
-      PriceMeasured(measure, constants, claim);
+      PriceMeasuredV2(measure, constants, claim);
     }
     FinishClaim(constants, claim);
   }

@@ -59,7 +59,7 @@ bool CanRead(TrickleKind kind, TrickleMeasure measure) {
 
 // A quantity that is not a finite number above 0 is unknown.
 double Known(double value) { return std::isfinite(value) && value > 0 ? value : 0; }
-double AsLimit(double value) { return Known(value) > 0 ? value : std::numeric_limits<double>::infinity(); }
+double LimitOf(double value) { return Known(value) > 0 ? value : std::numeric_limits<double>::infinity(); }
 
 std::optional<std::string> ProblemOfNumbers(const TrickleRule& rule) {
   const std::pair<const char*, double> numbers[] = {
@@ -338,7 +338,7 @@ TricklePrice PriceOf(const TrickleRule& rule, const TrickleJob& job, const InFor
   if (rule.kind == TrickleKind::kElapsed && anonymous && price.default_pfc > 0)
     price.estimate_credit = credit_of(price.default_pfc);
   price.max_credit =
-      std::min(AsLimit(rule.max_credit), AsLimit(in_force.catalogue.settings.max_granted_credit));
+      std::min(LimitOf(rule.max_credit), LimitOf(in_force.catalogue.settings.max_granted_credit));
   return price;
 }
 

@@ -21,7 +21,7 @@ Status HeldBy(int fd, const std::string& path) {
                         "; stop that process first, or connect to its socket");
 }
 
-Status Failed(const std::string& what, const std::string& path) {
+Status LockFailed(const std::string& what, const std::string& path) {
   if (errno == EROFS)
     return Status::InvalidArgument(
         path + " is on a read-only file system; opening a data directory, even for reading, " +
@@ -34,11 +34,11 @@ Status Failed(const std::string& what, const std::string& path) {
 
 Result<LockFile> LockFile::Take(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return Failed("open", path);
+  if (fd < 0) return LockFailed("open", path);
   LockFile lock(fd);
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return HeldBy(fd, path);
-    return Failed("lock", path);
+    return LockFailed("lock", path);
   }
   const std::string pid = std::to_string(::getpid()) + "\n";
   // The pid is information for operators. A full disk must not prevent the owner from starting and freeing
@@ -53,12 +53,12 @@ Status LockFile::CheckFree(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     if (errno == ENOENT) return Status::Ok();
-    return Failed("open", path);
+    return LockFailed("open", path);
   }
   const LockFile closes(fd);
   if (::flock(fd, LOCK_SH | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return HeldBy(fd, path);
-    return Failed("lock", path);
+    return LockFailed("lock", path);
   }
   return Status::Ok();
 }

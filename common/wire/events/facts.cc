@@ -9,11 +9,11 @@
 namespace cobblestone::wire {
 namespace {
 
-constexpr char kIdTag = static_cast<char>(VarintTag(1));
+constexpr char kIdTagByte = static_cast<char>(VarintTag(1));
 
 // `room` holds the result if the id is not the first field, which is rare.
 std::string_view WithoutId(std::string_view event, std::string* room) {
-  if (!event.empty() && event.front() == kIdTag) {
+  if (!event.empty() && event.front() == kIdTagByte) {
     std::size_t at = 1;
     while (at < event.size() && (static_cast<unsigned char>(event[at]) & 0x80) != 0) ++at;
     return at < event.size() ? event.substr(at + 1) : event;

@@ -11,7 +11,7 @@ constexpr std::uint32_t kVarietyField = 3;
 constexpr std::uint32_t kPriceField = 12;
 constexpr std::uint32_t kModelVersionField = 16;
 constexpr std::uint32_t kSentPriceField = 19;
-constexpr std::uint32_t kOthersField = 21;
+constexpr std::uint32_t kPartialOthersField = 21;
 constexpr std::uint32_t kPhasesField = 21;
 
 void EncodePriceFields(const credit::TricklePrice& p, std::string* out) {
@@ -169,7 +169,7 @@ void EncodePartialGrant(const PartialGrant& p, std::string* out) {
     std::string element;
     AppendString(1, other.name, &element);
     AppendString(2, other.text, &element);
-    AppendMessage(kOthersField, element, out);
+    AppendMessage(kPartialOthersField, element, out);
   }
   ProtoWriter left(buffer);
   left.Uint(22, p.others_left_out);
@@ -208,7 +208,7 @@ bool DecodePartialGrant(std::string_view bytes, PartialGrant* p) {
       case VarintTag(18): p->refusal = static_cast<RefusalReason>(r.Uint32()); break;
       case BytesTag(kSentPriceField): add(r.Bytes(), sent_price); break;
       case VarintTag(20): p->repriced = r.Uint32(); break;
-      case BytesTag(kOthersField):
+      case BytesTag(kPartialOthersField):
         if (!DecodeElement(r.Bytes(), &p->others.emplace_back())) return false;
         break;
       case VarintTag(22): p->others_left_out = r.Uint32(); break;

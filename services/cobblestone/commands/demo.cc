@@ -213,20 +213,20 @@ int Run(const Options& given) {
   if (page) signals.emplace();
   auto opened = Engine::Open(*settings, ReportOpening);
   if (!opened.ok()) return TellError(opened.status());
-  std::optional<std::unique_ptr<Engine>> engine(std::move(*opened));
+  std::unique_ptr<Engine> engine = std::move(*opened);
   Step("compare each grant bit for bit with the grant of BOINC's own server code");
-  const auto comparison = CompareWithGolden(**engine, kGoldenProject, *expected);
+  const auto comparison = CompareWithGolden(*engine, kGoldenProject, *expected);
   if (!comparison.ok()) return TellError(comparison.status());
   Step("audit: recompute every grant from its recorded inputs, and every total from the grants");
   const auto audit_begin = Clock::now();
   Progress progress("records", false);
-  const auto audit = (*engine)->Audit([&](std::uint64_t done, std::uint64_t all) {
+  const auto audit = engine->Audit([&](std::uint64_t done, std::uint64_t all) {
     progress.Show({.done = done, .all = all, .counted = done});
   });
   progress.Finish();
   if (!audit.ok()) return TellError(audit.status());
   const double audit_seconds = SecondsSince(audit_begin);
-  const auto explained = (*engine)->questions().Explain(kGoldenProject, ResultId(comparison->example));
+  const auto explained = engine->questions().Explain(kGoldenProject, ResultId(comparison->example));
   if (!explained.ok()) return TellError(explained.status());
 
   const std::size_t problems = audit->contains("problems") ? (*audit)["problems"].size() : 1;

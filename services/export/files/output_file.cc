@@ -18,7 +18,7 @@ namespace cobblestone::exports {
 namespace {
 
 constexpr std::size_t kBlock = 1U << 20U;
-constexpr std::size_t kWindow = 32U << 10U;  // longest back reference of deflate
+constexpr std::size_t kDeflateWindow = 32U << 10U;  // longest back reference of deflate
 constexpr std::size_t kBlocksUnderWay = 4;   // enough for two threads
 constexpr std::size_t kPlainBuffer = 256U << 10U;
 // No name, no time, operating system Unix: the same header as in BOINC's files.
@@ -119,7 +119,7 @@ void OutputFile::StartBlock(bool last) {
   if (!last) buffer_.reserve(kBlock + kBlock / 16);
   block->before = std::move(tail_);
   block->last = last;
-  tail_ = block->text.substr(block->text.size() - std::min(block->text.size(), kWindow));
+  tail_ = block->text.substr(block->text.size() - std::min(block->text.size(), kDeflateWindow));
   auto job = workers_.Start([block] {
     block->crc =
         crc32_z(crc32(0, nullptr, 0), reinterpret_cast<const Bytef*>(block->text.data()), block->text.size());
