@@ -215,7 +215,7 @@ int Run(const Options& given) {
     });
     looking.Finish();
     if (!survey.ok()) return TellError(survey.status());
-    outcome.survey = std::move(*survey);
+    outcome.survey = *survey;
   }
   outcome.read = adoption::TotalsJson(outcome.survey.totals);
   Status status;
