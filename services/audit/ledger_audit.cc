@@ -42,6 +42,8 @@ class LedgerAudit {
         results_(options.spill) {}
 
   Status Run();
+  // After Run(): the record is of another rules version, and nothing was audited.
+  [[nodiscard]] bool record_outdated() const { return record_outdated_; }
   [[nodiscard]] AuditReport Report() const;
 
  private:
@@ -81,6 +83,7 @@ class LedgerAudit {
   AuditedPipeline& pipeline_;
   const AuditOptions& options_;
   std::optional<AuditRecord> record_;  // of the audit to continue from
+  bool record_outdated_ = false;
   const std::unique_ptr<stream::IndexedLog> grants_log_;
   AuditProblems problems_;
   std::vector<AuditSnapshot> snapshots_;    // by partition
@@ -123,8 +126,11 @@ Status LedgerAudit::Run() {
     last_grants_.push_back(record_ ? record_->grants_ends[k].last : snapshots_[k].grants_end);
     last_postings_.push_back(record_ ? record_->postings_ends[k].last : snapshots_[k].postings_end);
   }
-  if (record_)
+  if (record_) {
+    record_outdated_ = record_->rules_version != snapshots_.front().rules_version;
+    if (record_outdated_) return Status::Ok();
     if (Status s = CheckRecord(); !s.ok()) return s;
+  }
   for (std::uint32_t k = 0; k < n; ++k)
     if (Status s = ReadGrants(k); !s.ok()) return s;
   CheckTransfers();
@@ -175,10 +181,6 @@ Status LedgerAudit::LoadRecord() {
 Status LedgerAudit::CheckRecord() {
   const std::string what = "the record of the last clean audit, " + options_.record + ", ";
   const std::string next = "; run `cobblestone audit` without --since, which replaces it";
-  if (snapshots_.front().rules_version != record_->rules_version)
-    return Status::InvalidArgument(what + "is of rules version " + std::to_string(record_->rules_version) +
-                                   ", but the state has version " +
-                                   std::to_string(snapshots_.front().rules_version) + next);
   for (std::uint32_t k = 0; k < snapshots_.size(); ++k) {
     const auto fits = [&](stream::TopicIndex topic, const AuditedEnd& end, std::uint64_t state) -> Status {
       const bool there = end.next <= state;
@@ -560,9 +562,15 @@ AuditReport LedgerAudit::Report() const {
 }  // namespace
 
 Result<AuditReport> AuditLedger(AuditedPipeline& pipeline, const AuditOptions& options) {
-  LedgerAudit audit(pipeline, options);
-  if (Status s = audit.Run(); !s.ok()) return s;
-  return audit.Report();
+  {
+    LedgerAudit audit(pipeline, options);
+    if (Status s = audit.Run(); !s.ok()) return s;
+    if (!audit.record_outdated()) return audit.Report();
+  }
+  // An upgrade of the rules must not end the series of audits: the first one after it reads all.
+  AuditOptions full = options;
+  full.since_days = 0;
+  return AuditLedger(pipeline, full);
 }
 
 }  // namespace cobblestone::audit

@@ -18,8 +18,8 @@ class EngineFlow {
   // The engine must outlive the flow.
   explicit EngineFlow(Engine& engine) : engine_(engine), last_(Look()) {}
 
-  // Results and grants per second, records behind, and refusals since the last figures and in all. None: the last call
-  // that returned something, or would have, is less than kEvery ago, or nothing has happened since.
+  // Results and grants per second, records behind, and refusals since the last period and in all. A period lasts kEvery
+  // or longer. None: the period has not ended, or nothing happened in it and nothing waits.
   std::optional<nlohmann::json> Report();
 
  private:

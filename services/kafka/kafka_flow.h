@@ -18,8 +18,8 @@ class KafkaFlow {
   // The workers must outlive the flow.
   explicit KafkaFlow(KafkaWorkers& workers) : workers_(workers) {}
 
-  // Records per second, commits, records behind, and the owned slots that run and that do not. None: the last call that
-  // returned something, or would have, is less than kEvery ago, or there is nothing to report.
+  // Records per second, commits, records behind, and the owned slots that run and that do not. A period lasts kEvery or
+  // longer. None: the period has not ended, or nothing happened in it, nothing waits and every owned slot runs.
   std::optional<nlohmann::json> Report();
 
  private:

@@ -17,6 +17,7 @@
 
 #include "common/wire/control/topics.h"
 #include "common/wire/events/event_codec.h"
+#include "services/audit/audit_record.h"
 #include "services/audit/ledger_audit.h"
 #include "services/ledger/ledger.h"
 #include "services/ledger/ledger_index.h"
@@ -307,6 +308,23 @@ TEST_F(AuditSince, ADamagedRecordIsRefused) {
   // A full audit does not read the damaged record, and replaces it.
   ASSERT_TRUE(Try(0).ok());
   EXPECT_EQ(Continue()["problem_count"], 0);
+}
+
+TEST_F(AuditSince, AllIsReadAgainAfterAChangeOfTheRules) {
+  HalfAudited();
+  {
+    audit::AuditRecordWriter writer(record());
+    auto before =
+        audit::AuditRecord::Load(record(), [&](const audit::AccountBalance::Account& account,
+                                               const audit::AuditedSum& sum) { writer.Add(account, sum); });
+    ASSERT_TRUE(before.ok()) << before.status().message();
+    ++before->rules_version;
+    ASSERT_TRUE(writer.Finish(*before).ok());
+  }
+  const auto all = Continue();
+  EXPECT_FALSE(all.contains("since"));
+  EXPECT_EQ(all["problem_count"], 0) << all.dump(1);
+  EXPECT_EQ(Continue()["since"]["grants"], all["grants"]);
 }
 
 TEST_F(AuditSince, TheRecordOfAnotherLedgerIsRefused) {
