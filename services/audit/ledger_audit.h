@@ -24,7 +24,7 @@ struct AuditOptions {
   std::string record{};
   double at = 0;  // UNIX s, for the record
   // Continues from the record, that is, reads only later ledger records, if the last audit that read all is at most so
-  // many days old. Without a record all are read. 0: reads all.
+  // many days old. Reads all without a record, if the state has another rules version, or if 0.
   std::uint32_t since_days = 0;
   // Receives the number of processed records and of all. May be empty.
   std::function<void(std::uint64_t done, std::uint64_t all)> progress{};
