@@ -293,8 +293,9 @@ class RealKafkaClient final : public KafkaClient {
 
   [[nodiscard]] bool lockstep() const { return settings_.order == settings::Order::kLockstep; }
 
-  // `order: lockstep` (periods.h). A barrier may pass while accounts of hosts still move, one hop later than
-  // the barrier: all have arrived when no account was sent since the previous barrier.
+  // `order: lockstep` (periods.h). A barrier may pass while accounts of hosts, shares and events of merged hosts are
+  // on their way. Each makes at least one hop between two barriers, so none is on its way when a barrier counts no
+  // hop.
   Status EndPeriod(Source& source) {
     std::uint64_t moved = 0;
     do {
@@ -303,7 +304,10 @@ class RealKafkaClient final : public KafkaClient {
     return SendBarrier(source, {.ends_period = true}, &moved);
   }
 
-  // Waits until everything appended before, from any source, is processed.
+  // Waits until everything appended before, from any source, is processed, with its consequences in later stages.
+  // Records that a stage writes for itself or for an earlier stage may still be on their way: openings of users,
+  // corrections, accounts of hosts that move, events of merged hosts, scales (docs/runtime.md, "What a passed barrier
+  // guarantees").
   Status Drain(Source& source) {
     const std::uint64_t upto = appended_;
     if (drained_ >= upto) return Status::Ok();

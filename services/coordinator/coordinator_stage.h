@@ -1,6 +1,6 @@
 // COORDINATOR, one partition: relays broadcasts (catalogue, settings) to every partition in one order, sends a
-// watermark for each tick and barrier (stream/watermarks.h), collects the samples of all CLAIMS partitions, and
-// publishes the next epoch of scales at each tick.
+// watermark for each barrier and each tick that moves time (stream/watermarks.h), collects the samples of all CLAIMS
+// partitions, and publishes the next epoch of scales at each tick.
 //
 // A tick is sent as a watermark. Each CLAIMS partition reports the watermark after its samples. Once all
 // partitions have reported the watermark, the tick is applied to the samples that each partition sent before
