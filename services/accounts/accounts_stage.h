@@ -1,9 +1,12 @@
-// ACCOUNTS, by user: applies grants to the totals of hosts and users, and passes them on as postings to teams.
+// ACCOUNTS, by owner: applies grants to the totals of hosts and users, and passes them on as postings to teams. Hosts
+// without an owner are partitioned by their own number.
 // Time: after a watermark has arrived from every partition of GRANTS and on `users`, grants that have waited too
-// long for a user expire, and the watermark is passed on among the postings.
+// long for a user and merges that have waited too long for a host expire, and the watermark is passed on among the
+// postings.
 //
-// In: control (catalogue, watermarks), users (members, openings), grants of one partition. Out: grants (the
-// opening balance of a user; accounts of hosts that move to another partition), postings, totals, refused.
+// In: control (catalogue, watermarks), users (members, openings, facts, an operator's corrections), grants of one
+// partition. Out: grants, postings, totals, refused. Its grants are the opening balance of a user and an operator's
+// correction, which are applied when they are read back, and accounts and shares of hosts that change their owner.
 #pragma once
 
 #include <cstdint>

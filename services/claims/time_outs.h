@@ -1,8 +1,9 @@
 // A result that has timed out on its host.
 //
-// A time-out does not end the result: the host may still return it, and then it is credited like any late result. The time-out
-// stays in the host's statistics. It is remembered (state.h, Seen) so that a repeat is known, one for each time that the result
-// was sent to the host.
+// A time-out does not end the result: the host may still return it, and then it is claimed like any other result. It is late
+// only if the validator says so or the workunit is decided (docs/rules.md, section 28). The time-out stays in the host's
+// statistics. It is remembered (state.h, Seen) so that a repeat is known, one for each time that the result was sent to the
+// host.
 #pragma once
 
 #include <bit>

@@ -1,6 +1,6 @@
 // GRANTS, by workunit: collects the claims of a workunit, settles it by its app's policy, and writes one grant
-// per valid result to the ledger. Decided workunits are remembered for their window: a late result gets the same
-// credit as the other results.
+// per valid result to the ledger. Decided workunits are remembered for two of the app's longest windows
+// (stage::Horizon): a late result gets the same credit as the other results.
 // Time: after a watermark has arrived from every partition of CLAIMS, workunits expire, and the watermark is
 // written to the ledger.
 //

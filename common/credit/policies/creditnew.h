@@ -8,7 +8,8 @@
 // A min_avg_pfc of 0 counts as undefined.
 // A job on an anonymous platform, or of a version that has left the catalogue: F = default PFC.
 // A job with PFC/E above one_time_cheat_factor x PFCmean(V) puts its host on probation before its own claim is
-// priced. The claim is then neither scaled up nor counted for the other replicas.
+// priced. Until host_scale_time the claim then has no host scale, so it is not scaled down either, and it is not counted
+// for the other replicas.
 //
 // Meaning of the policy's inputs in a claim (all others: schemas/internal.proto):
 //   benchmark          peak FLOP/s after the project's limits; peak_flops is the scheduler's value

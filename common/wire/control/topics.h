@@ -18,14 +18,14 @@ enum Topic : stream::TopicIndex {
   kValidations = 1,  // by host
   kDispatches = 2,   // by host
   kTrickles = 3,     // by host
-  // By host: members, merges, openings, corrections of running jobs. By machine: estimated credit.
+  // By host: members, merges, openings, facts, corrections of running jobs. By machine: estimated credit.
   kHosts = 4,
-  kUsers = 5,      // by user: members, openings, reversals, repricings
-  kTeams = 6,      // by team: members, openings
+  kUsers = 5,      // by user: members, openings, facts, reversals, repricings
+  kTeams = 6,      // by team: members, openings, facts
   kCatalogue = 7,  // one partition, to the coordinator: all broadcasts, ticks, barriers
   kControl = 8,    // relayed by the coordinator to every partition, including scale epochs and watermarks
   kClaims = 9,     // by block of workunits
-  kGrants = 10,    // by user: the ledger
+  kGrants = 10,    // by owner (OwnerPartition); the opening of a team by team: the ledger
   kPostings = 11,  // by team: the ledger as posted to teams
   kTotals = 12,    // by account, newest values
   kSamples = 13,   // one partition: to the coordinator

@@ -12,7 +12,7 @@ enum class GrantKind : std::uint8_t {
   kPartial = 2,
   kReversal = 3,
   kOpening = 4,
-  // To the old owner's partition: the host has a new owner in another partition; send the account.
+  // To the old owner's partition: the host has a new owner, in this or another partition; send the account.
   kHostLeaves = 5,
   kHostComes = 6,    // to the new owner's partition: wait for the account
   kHostAccount = 7,  // the account
