@@ -1,4 +1,4 @@
-// The slots of the pipeline: their stages and the topics that the stages read. Only this file knows all stages.
+// The slots of the pipeline: their stages and the topics that the stages read. Only pipeline.cc makes stages.
 #pragma once
 
 #include <cstdint>
