@@ -15,9 +15,14 @@ FILES = {
     "share/doc/cobblestone/examples/kafka.yaml",
     "share/doc/cobblestone/examples/db_dump.xml", "lib/systemd/system/cobblestone.service",
     "lib/systemd/system/cobblestone-audit.timer", "share/cobblestone/monitoring/alerts.yml",
+    "share/cobblestone/monitoring/prometheus.yml", "share/cobblestone/monitoring/RUNBOOK.md",
     "share/cobblestone/monitoring/dashboard.json", "share/man/man1/cobblestone.1",
     "share/bash-completion/completions/cobblestone", "share/doc/cobblestone/LICENSE", "share/doc/cobblestone/NOTICE",
-    "share/doc/cobblestone/sbom.cdx.json",
+    "share/doc/cobblestone/sbom.cdx.json", "share/doc/cobblestone/README.md",
+    "share/doc/cobblestone/docs/operations/security.md", "share/doc/cobblestone/docs/guides/command-line.md",
+    "share/doc/cobblestone/docs/rules.md", "share/doc/cobblestone/docs/glossary.md", "share/doc/cobblestone/docs/http-api.md",
+    "share/doc/cobblestone/deploy/monitoring/README.md", "share/doc/cobblestone/schemas/README.md",
+    "share/doc/cobblestone/schemas/events.proto", "share/doc/cobblestone/schemas/internal.proto",
 }
 
 

@@ -15,6 +15,7 @@ import tempfile
 
 BUILD, SOURCE, VERSION = sys.argv[1:]
 CONFFILES = ["/etc/cobblestone/cobblestone.yaml", "/etc/cobblestone/db_dump.xml"]
+DOCUMENTS = [f"docs/{part}/{name}" for part in ("operations", "guides") for name in os.listdir(os.path.join(SOURCE, "docs", part))]
 UNITS = sorted(name for name in os.listdir(os.path.join(SOURCE, "deploy/systemd")) if name.endswith((".service", ".timer")))
 FILES = [
     "usr/bin/cobblestone", "usr/share/cobblestone/default.yaml", "usr/share/cobblestone/monitoring/alerts.yml",
@@ -23,6 +24,8 @@ FILES = [
     "usr/share/doc/cobblestone/changelog.Debian.gz", "usr/share/doc/cobblestone/sbom.cdx.json",
     "usr/share/cobblestone/licenses/libcli11-dev.gz", "usr/share/cobblestone/licenses/nlohmann-json3-dev.gz",
     "usr/share/cobblestone/licenses/web-page.gz",
+    "usr/share/cobblestone/monitoring/prometheus.yml", "usr/share/cobblestone/monitoring/RUNBOOK.md",
+    *[f"usr/share/doc/cobblestone/{document}" for document in DOCUMENTS],
     *[name[1:] for name in CONFFILES], *[f"usr/lib/systemd/system/{unit}" for unit in UNITS],
 ]
 
