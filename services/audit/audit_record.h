@@ -49,7 +49,7 @@ struct AuditRecord {
   double at = 0;                    // UNIX s, time of the audit
   double full_at = 0;               // of the last one that read all
   std::uint64_t grants = 0;         // final grants, from the beginning of the ledger
-  std::uint32_t rules_version = 0;  // of the state
+  std::vector<std::uint32_t> rules_versions;  // of the state, by partition; 0: it had no commit yet
   std::vector<AuditedEnd> grants_ends;
   std::vector<AuditedEnd> postings_ends;
   std::uint64_t refused_end = 0;
@@ -59,7 +59,7 @@ struct AuditRecord {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.at, s.full_at, s.grants, s.rules_version, s.grants_ends, s.postings_ends, s.refused_end, s.arrivals,
+    f(s.at, s.full_at, s.grants, s.rules_versions, s.grants_ends, s.postings_ends, s.refused_end, s.arrivals,
       s.estimates, s.merges);
   }
 

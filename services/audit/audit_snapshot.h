@@ -25,7 +25,7 @@ struct SentRecords {
 using SentByHost = std::map<AuditedHost, SentRecords>;
 
 struct AuditSnapshot {
-  std::uint32_t rules_version = 0;
+  std::uint32_t rules_version = 0;  // of the state; 0: it has no commit yet
   std::uint64_t grants_end = 0;
   std::uint64_t postings_end = 0;
   SentByHost sent;

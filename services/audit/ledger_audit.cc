@@ -49,6 +49,8 @@ class LedgerAudit {
  private:
   // Reads the record to continue from.
   Status LoadRecord();
+  // Whether the state of the partition was upgraded to other rules after the record was made.
+  [[nodiscard]] bool HasOtherRules(std::uint32_t k) const;
   Status CheckRecord();
   Status SaveRecord(AuditRecordWriter& writer);
   // `last`: offset of the last record before `next`; not below `next`: there is none.
@@ -127,7 +129,8 @@ Status LedgerAudit::Run() {
     last_postings_.push_back(record_ ? record_->postings_ends[k].last : snapshots_[k].postings_end);
   }
   if (record_) {
-    record_outdated_ = record_->rules_version != snapshots_.front().rules_version;
+    for (std::uint32_t k = 0; k < n; ++k)
+      record_outdated_ = record_outdated_ || HasOtherRules(k);
     if (record_outdated_) return Status::Ok();
     if (Status s = CheckRecord(); !s.ok()) return s;
   }
@@ -169,13 +172,17 @@ Status LedgerAudit::LoadRecord() {
     accounts_.AddRecord(account, sum);
   });
   if (!record.ok()) return record.status();
-  if (record->grants_ends.size() != pipeline_.partitions() ||
-      record->postings_ends.size() != pipeline_.partitions())
+  const std::size_t n = pipeline_.partitions();
+  if (record->grants_ends.size() != n || record->postings_ends.size() != n || record->rules_versions.size() != n)
     return Status::InvalidArgument("the record of the last clean audit, " + options_.record +
                                    ", is of another number of partitions; run `cobblestone audit` without "
                                    "--since, which replaces it");
   record_ = std::move(*record);
   return Status::Ok();
+}
+
+bool LedgerAudit::HasOtherRules(std::uint32_t k) const {
+  return record_->rules_versions[k] != 0 && record_->rules_versions[k] != snapshots_[k].rules_version;
 }
 
 Status LedgerAudit::CheckRecord() {
@@ -209,7 +216,7 @@ Status LedgerAudit::SaveRecord(AuditRecordWriter& writer) {
   AuditRecord record{.at = options_.at,
                      .full_at = record_ ? record_->full_at : options_.at,
                      .grants = grants_.counts().finals + (record_ ? record_->grants : 0),
-                     .rules_version = snapshots_.front().rules_version,
+                     .rules_versions = {},
                      .grants_ends = {},
                      .postings_ends = {},
                      .refused_end = refused_end_,
@@ -224,6 +231,7 @@ Status LedgerAudit::SaveRecord(AuditRecordWriter& writer) {
       return found.status();
     };
     const AuditSnapshot& snapshot = snapshots_[k];
+    record.rules_versions.push_back(snapshot.rules_version);
     Status s = add(wire::kGrants, last_grants_[k], snapshot.grants_end, record.grants_ends);
     if (s.ok()) s = add(wire::kPostings, last_postings_[k], snapshot.postings_end, record.postings_ends);
     if (!s.ok()) return s;

@@ -103,14 +103,18 @@ TEST_F(KafkaAudit, FindsNothingWhileAWorkerRunsAndASourceIsIngested) {
   KafkaWorld world(*broker_, 61);  // endless traffic
   auto worker = world.Worker("w0");
   ASSERT_TRUE(world.AwaitRest(kRest)) << world.Tasks().dump(1);
+  ASSERT_EQ(Audit(world)["grants"], 0);  // before the first event
   std::uint64_t before = 0;
   {
     KafkaWorld::Stream stream(world);
+    const auto first = Audit(world, {"--since"});
+    ASSERT_TRUE(first.contains("since")) << first.dump(1);
     const auto audit = Audit(world);
     ASSERT_EQ(audit["problem_count"], 0) << audit.dump(1);
     before = audit["grants"].get<std::uint64_t>();
     const auto since = Audit(world, {"--since"});
     ASSERT_EQ(since["problem_count"], 0) << since.dump(1);
+    ASSERT_TRUE(since.contains("since")) << since.dump(1);
     EXPECT_EQ(since["since"]["grants"], before);
     EXPECT_EQ(stream.Finish(), "");
   }
