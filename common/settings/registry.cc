@@ -131,9 +131,6 @@ std::vector<Option> MakeOptions() {
       Flag("checkpoint.verify", COBBLESTONE_AT(checkpoint.verify),
            "read every copy back and check all checksums before the copy is used; costs one read "
            "of the copy"),
-      Text("checkpoint.copy_directory", COBBLESTONE_AT(checkpoint.copy_directory),
-           "a directory; empty for none", true,
-           "second copy of each checkpoint, on another disk; the other copies share files with the state"),
 
       Size("memory.objects", COBBLESTONE_AT(memory.objects), kMiBytes, 64 * kTiBytes,
            "decoded state of hosts, workunits, accounts and waiting events; throughput drops if "

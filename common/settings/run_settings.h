@@ -63,7 +63,6 @@ struct CheckpointSettings {
   Duration interval = std::chrono::seconds(60);
   std::uint32_t keep = 2;
   bool verify = true;
-  std::string copy_directory;  // empty: none
 };
 
 struct MemorySettings {

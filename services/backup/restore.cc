@@ -14,6 +14,7 @@
 #include "services/backup/backup_set.h"
 #include "services/backup/copy_file.h"
 #include "services/backup/data_directory_check.h"
+#include "services/embedded/engine.h"
 
 namespace cobblestone::backup {
 namespace {
@@ -59,65 +60,95 @@ Status Compare(const FoundBackup& backup, const BackupFile& file, const Result<F
   return Status::Ok();
 }
 
-// Where a restored directory is made, beside the place that it gets.
+// A file system of its own has this directory at its root.
+bool BelongsToTheFileSystem(const fs::path& entry) { return entry.filename() == "lost+found"; }
+
+// The folder in the data directory in which the copy is made. While it exists, the pipeline does not open the data
+// directory. It is made within, because the user of the pipeline may own the data directory alone, or the data
+// directory may be a mount point.
 class Staging {
  public:
-  explicit Staging(std::string path) : path_(std::move(path)) {}
+  explicit Staging(const std::string& to) : to_(to), path_(embedded::RestoreFolderOf(to)) {}
   ~Staging() {
     std::error_code stays;  // and the next restore removes it
-    if (lock_) fs::remove_all(path_, stays);
+    if (lock_ && !publishing_) fs::remove_all(path_, stays);
+    if (lock_ && !publishing_ && made_) fs::remove(to_, stays);
   }
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
+  // Makes `to` if it does not exist. What a restore that died left in it is deleted.
   Status Open() {
-    if (Status s = MakePrivateDirectory(path_, [](const std::string&) {}); !s.ok()) return s;
+    std::error_code error;
+    made_ = !fs::exists(to_, error);
+    const bool unfinished = fs::exists(path_, error);
+    if (!made_ && !unfinished)
+      if (Status s = CheckEmpty(); !s.ok()) return s;
+    if (Status s = MakePrivateDirectory(to_, [](const std::string&) {}); !s.ok()) return s;
+    const bool began = fs::create_directory(path_, error);
+    if (error)
+      return Status::Unwritten(error.value(), "cannot make " + path_ + ": " + error.message());
     auto lock = stream::embedded::LockFile::Take(path_ + kLock);
     if (lock.status().code() == StatusCode::kFenced)
-      return Status::Fenced("another `restore` writes to " + path_ + "; wait until it ends");
+      return Status::Fenced("another `restore` writes to " + to_ + "; wait until it ends");
     if (!lock.ok()) return lock.status();
     lock_.emplace(*std::move(lock));
-    std::error_code error;
+    // Another restore may have ended since the first look.
+    if (Status s = began ? CheckEmpty() : Status::Ok(); !s.ok()) return s;
     std::vector<fs::path> left;
-    for (const auto& entry : fs::directory_iterator(path_, error))
-      if (entry.path() != path_ + kLock) left.push_back(entry.path());
+    for (const std::string& directory : {to_, path_})
+      for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
+        if (!BelongsToTheFileSystem(*entry) && entry->path() != path_ && entry->path() != path_ + kLock)
+          left.push_back(entry->path());
     for (const fs::path& entry : left)
       if (!error) fs::remove_all(entry, error);
-    if (error) return Status::Fatal("cannot empty " + path_ + ": " + error.message() + "; delete it by hand");
+    if (error) return Status::Fatal("cannot empty " + to_ + ": " + error.message() + "; delete it by hand");
     return Status::Ok();
   }
 
-  // Atomic. An empty directory at `to` is replaced.
-  Status Publish(const std::string& to) {
-    std::error_code error;
-    fs::remove(path_ + kLock, error);
+  // Moves the copy to its place. The folder goes last: without it, the data directory is whole.
+  Status Publish() {
     if (Status s = SyncDirectories(path_); !s.ok()) return s;
-    Failpoint("B7");
-    fs::rename(path_, to, error);
+    publishing_ = true;
+    std::error_code error;
+    std::vector<fs::path> entries;
+    for (fs::directory_iterator entry(path_, error), end; !error && entry != end; entry.increment(error))
+      if (entry->path() != path_ + kLock) entries.push_back(entry->path());
+    for (const fs::path& entry : entries) {
+      Failpoint("B7");
+      if (!error) fs::rename(entry, fs::path(to_) / entry.filename(), error);
+    }
+    if (!error)
+      if (Status s = SyncDirectory(to_); !s.ok()) return s;
+    if (!error) fs::remove_all(path_, error);
     if (error)
-      return Status::Unwritten(error.value(), "cannot rename " + path_ + " to " + to + ": " +
-                                                  error.message() +
-                                                  "; is it a mount point? Name a directory in it");
-    lock_.reset();
-    const fs::path parent = fs::path(to).parent_path();
+      return Status::Unwritten(error.value(), "cannot move the copy from " + path_ + " to " + to_ + ": " +
+                                                  error.message() + "; run `restore` again");
+    const fs::path parent = fs::path(to_).parent_path();
+    if (Status s = SyncDirectory(to_); !s.ok()) return s;
     return SyncDirectory(parent.empty() ? "." : parent.string());
   }
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
+  [[nodiscard]] Status CheckEmpty() const {
+    std::error_code error;
+    bool empty = fs::is_directory(to_, error);
+    for (fs::directory_iterator entry(to_, error), end; !error && entry != end; entry.increment(error))
+      empty = empty && (BelongsToTheFileSystem(*entry) || entry->path() == path_);
+    if (empty && !error) return Status::Ok();
+    return Status::InvalidArgument(to_ + " is not an empty directory" +
+                                   (error ? " (" + error.message() + ")" : "") +
+                                   "; move it aside, or name another one with --data");
+  }
+
+  const std::string to_;
   const std::string path_;
+  bool made_ = false;
+  bool publishing_ = false;
   std::optional<stream::embedded::LockFile> lock_;
 };
-
-Status CheckTarget(const std::string& to) {
-  std::error_code error;
-  if (!fs::exists(to, error) && !error) return Status::Ok();
-  if (!error && fs::is_directory(to, error) && fs::is_empty(to, error) && !error) return Status::Ok();
-  return Status::InvalidArgument(to + " is not an empty directory" +
-                                 (error ? " (" + error.message() + ")" : "") +
-                                 "; move it aside, or name another one with --data");
-}
 
 std::string InData(const BackupFile& file) {
   const std::string prefix = std::string(kDataFolder) + "/";
@@ -165,9 +196,7 @@ Status CheckBackup(const FoundBackup& backup, const Progress& progress) {
 }
 
 Status Restore(const FoundBackup& backup, const std::string& wanted, const Progress& progress) {
-  const std::string to = WithoutSlash(wanted);
-  if (Status s = CheckTarget(to); !s.ok()) return s;
-  Staging staging(to + ".restoring");
+  Staging staging(WithoutSlash(wanted));
   if (Status s = staging.Open(); !s.ok()) return s;
   std::uint64_t all = 0;
   for (const BackupFile& file : backup.manifest.files)
@@ -193,7 +222,7 @@ Status Restore(const FoundBackup& backup, const std::string& wanted, const Progr
                   "the backup " + backup.directory +
                       " has the right checksums but does not open; nothing was restored: " +
                       figures.status().message() + ". " + Others(backup.directory));
-  return staging.Publish(to);
+  return staging.Publish();
 }
 
 }  // namespace cobblestone::backup

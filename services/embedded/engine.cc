@@ -217,6 +217,9 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
                        .future_limit = std::chrono::duration<double>(settings.future_limit).count(),
                        .lockstep = settings.order == settings::Order::kLockstep};
   if (Status s = MakePrivateDirectory(settings.data_directory, report); !s.ok()) return s;
+  if (std::filesystem::exists(RestoreFolderOf(settings.data_directory)))
+    return Status::InvalidArgument("a restore into " + settings.data_directory +
+                                   " has not ended; wait for it or, if it died, run `cobblestone restore` again");
   const auto topics = wire::Manifest(settings.partitions);
   const std::uint32_t slots = SlotCount(engine->pipeline_);
   auto log = OpenLog({.path = settings.data_directory + "/log",
@@ -253,7 +256,6 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
           std::chrono::duration_cast<std::chrono::milliseconds>(settings.checkpoint.interval),
       .checkpoints_kept = static_cast<int>(settings.checkpoint.keep),
       .verify_checkpoints = settings.checkpoint.verify,
-      .checkpoint_copy_directory = settings.checkpoint.copy_directory,
       .object_bytes = settings.memory.objects / slots,
       .inputs_age = std::chrono::duration<double>(settings.retention.inputs_age).count(),
       .inputs_bytes = settings.retention.inputs_bytes,

@@ -62,6 +62,8 @@ Result<json> Engine::CopyState() {
 std::string BackupLockOf(const std::string& data_directory) { return data_directory + "/backup.lock"; }
 std::string BackupCopyOf(const std::string& data_directory) { return data_directory + "/backup-copy"; }
 
+std::string RestoreFolderOf(const std::string& data_directory) { return data_directory + "/restoring"; }
+
 Result<json> Engine::CopyForBackup() {
   const std::string directory = BackupCopyOf(settings_.data_directory);
   std::error_code error;

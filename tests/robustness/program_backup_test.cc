@@ -206,21 +206,34 @@ TEST_F(ProgramBackup, AKilledRestoreShowsNothingAndTheNextOneStartsOver) {
   ASSERT_NO_FATAL_FAILURE(StartAndIngestHalf());
   ASSERT_NO_FATAL_FAILURE(MakeGoodBackup());
   const std::string target = dir_ / "restored";
-  for (const char* point : {"B6:1", "B6:7", "B7:1"}) {
+  for (const char* point : {"B6:1", "B6:7", "B7:1", "B7:2"}) {
     SCOPED_TRACE(point);
     Background dying(dir_.path(), {"restore", "--from", set_, "--data", target}, point);
     ASSERT_EQ(dying.Wait(), kKilled) << dying.err();
-    EXPECT_FALSE(fs::exists(target));
-    EXPECT_TRUE(fs::exists(target + ".restoring"));
+    EXPECT_TRUE(fs::exists(target + "/restoring"));
+    const Finished early = RunProgram(dir_.path(), {"run", "--data", target});
+    EXPECT_EQ(early.code, kUsageExitCode);
+    EXPECT_THAT(early.err, HasSubstr("a restore into " + target + " has not ended"));
   }
   const Finished done = RestoreTo(set_, target);
   ASSERT_EQ(done.code, 0) << done.out << done.err;
-  EXPECT_FALSE(fs::exists(target + ".restoring"));
-  EXPECT_FALSE(fs::exists(target + "/restore.lock"));
+  EXPECT_FALSE(fs::exists(target + "/restoring"));
   EXPECT_EQ(RunProgram(dir_.path(), {"audit", "--data", target}).code, 0);
   const Finished onto = RestoreTo(set_, target);
   EXPECT_EQ(onto.code, kUsageExitCode) << onto.out;
   EXPECT_THAT(onto.err, HasSubstr("is not an empty directory"));
+}
+
+TEST_F(ProgramBackup, RestoresIntoAMountPoint) {
+  const testing::SmallDisk disk("256m");
+  if (!disk.mounted()) GTEST_SKIP() << "this user may not mount a small disk (" << disk.why() << ")";
+  ASSERT_NO_FATAL_FAILURE(StartAndIngestHalf());
+  ASSERT_NO_FATAL_FAILURE(MakeGoodBackup());
+  fs::create_directory(disk.dir() / "lost+found");
+  const Finished done = RestoreTo(set_, disk.dir().path());
+  ASSERT_EQ(done.code, 0) << done.out << done.err;
+  EXPECT_TRUE(fs::exists(disk.dir() / "lost+found"));
+  EXPECT_EQ(RunProgram(dir_.path(), {"audit", "--data", disk.dir().path()}).code, 0);
 }
 
 TEST_F(ProgramBackup, AFullDiskFailsOnlyTheBackupAndItSucceedsWithRoom) {
@@ -249,7 +262,6 @@ TEST_F(ProgramBackup, AFullDiskFailsOnlyTheBackupAndItSucceedsWithRoom) {
   const Finished nowhere = RestoreTo(set_, target);
   EXPECT_EQ(nowhere.code, kFullExitCode) << nowhere.out << nowhere.err;
   EXPECT_FALSE(fs::exists(target));
-  EXPECT_FALSE(fs::exists(target + ".restoring"));
 
   ASSERT_TRUE(disk.Grow("256m"));
   ASSERT_NO_FATAL_FAILURE(MakeGoodBackup({"--full"}));
@@ -275,7 +287,6 @@ TEST_F(ProgramBackup, ADamagedFileOfAnyKindIsNamedAndNothingIsRestored) {
     }
     EXPECT_EQ(Check(backup).code, kCorruptedExitCode);
     EXPECT_FALSE(fs::exists(target));
-    EXPECT_FALSE(fs::exists(target + ".restoring"));
   };
   for (const auto& [path, inode] : InodesOf(backup)) {
     const std::string file = backup + "/" + path;

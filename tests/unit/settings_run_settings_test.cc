@@ -62,7 +62,6 @@ TEST(RunSettings, AnEmptyFileGivesTheDefaults) {
     EXPECT_EQ(settings->checkpoint.interval, seconds(60));
     EXPECT_EQ(settings->checkpoint.keep, 2u);
     EXPECT_TRUE(settings->checkpoint.verify);
-    EXPECT_EQ(settings->checkpoint.copy_directory, "");
     EXPECT_EQ(settings->memory.objects, 1u << 30);
     EXPECT_EQ(settings->memory.block_cache, 256u << 20);
     EXPECT_EQ(settings->memory.log_tail, 256u << 20);
@@ -92,7 +91,6 @@ checkpoint:
   interval: 10 min
   keep: 5
   verify: false
-  copy_directory: "/mnt/second disk/credit"
 memory: {objects: 2 GiB, block_cache: 3 MiB, log_tail: 5 MiB, write_buffer: 7 MiB}
 retention: {inputs_age: 10 days, inputs_bytes: 1 TiB}
 ticks: wall
@@ -119,7 +117,6 @@ projects:
   EXPECT_EQ(settings->checkpoint.interval, minutes(10));
   EXPECT_EQ(settings->checkpoint.keep, 5u);
   EXPECT_FALSE(settings->checkpoint.verify);
-  EXPECT_EQ(settings->checkpoint.copy_directory, "/mnt/second disk/credit");
   EXPECT_EQ(settings->memory.objects, 2 * kGiB);
   EXPECT_EQ(settings->memory.block_cache, 3 * kMiB);
   EXPECT_EQ(settings->memory.log_tail, 5 * kMiB);

@@ -89,8 +89,8 @@ void AddRestore(Program& program) {
         verb.Flag("--check", options.check, "only read every file and compare its checksum; restore nothing");
         verb.Flag("--json", options.json, "what was restored or checked, as JSON");
         verb.Footer(
-            "The data directory must be empty or not exist. It appears after all checksums are verified and the copy\n"
-            "opens. A damaged backup restores nothing (exit code 5).\n\n"
+            "The data directory must be empty or not exist. It can be opened after all checksums are verified and the\n"
+            "copy opens. A damaged backup restores nothing (exit code 5).\n\n"
             "Examples:  cobblestone restore --from /backup/cobblestone --data /var/lib/cobblestone\n"
             "           cobblestone restore --from /backup/cobblestone/20261126T095100Z-12 --data /tmp/look");
       },

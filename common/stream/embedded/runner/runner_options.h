@@ -35,7 +35,6 @@ struct RunnerOptions {
   std::chrono::milliseconds checkpoint_interval{60000};
   int checkpoints_kept = 2;
   bool verify_checkpoints = true;         // each is read back before it counts
-  std::string checkpoint_copy_directory;  // receives real copies too; empty: none
   // Approximate limit of clean objects in memory per slot. At open, half as much is used for rows of waiting
   // tables.
   std::uint64_t object_bytes = 256u << 20;

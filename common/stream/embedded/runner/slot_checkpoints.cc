@@ -18,11 +18,6 @@ std::string SlotCheckpoints::PathOf(std::uint64_t sequence) const {
   return directory_ + "/" + std::to_string(sequence);
 }
 
-std::string SlotCheckpoints::ElsewhereOf(std::uint64_t sequence) const {
-  return options_.checkpoint_copy_directory + "/slot-" + std::to_string(slot_) + "/" +
-         std::to_string(sequence);
-}
-
 void SlotCheckpoints::Load() {
   std::error_code error;
   kept_.clear();
@@ -59,8 +54,6 @@ Status SlotCheckpoints::Make(store::Store& state, const SlotMeta& meta, bool* ma
   fs::rename(unfinished, name, error);
   if (error)
     return Status::Unwritten(error.value(), "cannot rename the checkpoint " + name + ": " + error.message());
-  if (!options_.checkpoint_copy_directory.empty())
-    if (Status s = CopyElsewhere(name, meta.sequence); !s.ok()) return s;
   kept_.push_back(meta);
   *made = true;
   while (kept_.size() > static_cast<std::size_t>(options_.checkpoints_kept)) DeleteOldest();
@@ -80,21 +73,10 @@ Status SlotCheckpoints::Verify(const std::string& copy) {
       "rebuilt from an earlier checkpoint and the log.");
 }
 
-Status SlotCheckpoints::CopyElsewhere(const std::string& copy, std::uint64_t sequence) {
-  const std::string to = ElsewhereOf(sequence);
-  std::error_code error;
-  fs::create_directories(fs::path(to).parent_path(), error);
-  fs::copy(copy, to, fs::copy_options::recursive | fs::copy_options::skip_existing, error);
-  if (error)
-    return Status::Unwritten(error.value(), "cannot copy the checkpoint to " + to + ": " + error.message());
-  return Status::Ok();
-}
-
 void SlotCheckpoints::DeleteOldest() {
   const std::uint64_t sequence = kept_.front().sequence;
   std::error_code ignored;
   fs::remove_all(PathOf(sequence), ignored);
-  if (!options_.checkpoint_copy_directory.empty()) fs::remove_all(ElsewhereOf(sequence), ignored);
   kept_.erase(kept_.begin());
 }
 

@@ -36,9 +36,7 @@ class SlotCheckpoints {
 
  private:
   Status Verify(const std::string& copy);
-  Status CopyElsewhere(const std::string& copy, std::uint64_t sequence);
   void DeleteOldest();
-  [[nodiscard]] std::string ElsewhereOf(std::uint64_t sequence) const;
 
   const RunnerOptions& options_;
   std::shared_ptr<store::StoreMemory> memory_;
