@@ -111,6 +111,9 @@ int RunOnKafka(const settings::RunSettings& settings, bool accept_time_jump, con
                        {"partitions", settings.partitions},
                        {"threads", settings.threads},
                        {"started_in_s", std::chrono::duration<double>(Clock::now() - begin).count()}});
+  if (!settings.gateway.listen.empty())
+    log.Info("a worker does not serve gateway.listen; `cobblestone gateway` does",
+             {{"gateway", settings.gateway.listen}});
   KafkaFlow flow(**workers);
   int signal = 0;
   while (signal == 0 && (*workers)->failure().ok()) {
@@ -135,6 +138,9 @@ int Run(const Options& options) {
   auto settings = SettingsOf(options.place);
   if (!settings.ok()) return TellError(settings.status());
   if (!options.instance.empty()) settings->kafka.instance = options.instance;
+  if (!options.listen.empty() && settings->backend == settings::Backend::kKafka)
+    return TellError(Status::InvalidArgument(
+        "--listen is for a pipeline on one machine; on Kafka `cobblestone gateway --listen HOST:PORT` serves the page"));
   if (!options.listen.empty()) settings->gateway.listen = options.listen;
   const StopSignals signals;
   RunLog log(settings->log);
