@@ -131,7 +131,8 @@ class EnginePipeline final : public gateway::Pipeline {
   }
 
  private:
-  // Latency of the commits since the last look; none: there were no commits, or latency is not measured.
+  // Latency of the commits since the last look or, if there were none, of those before; none: latency is not measured,
+  // or there was no commit yet.
   std::optional<gateway::Figures::Latency> CommitLatency() {
     LatencyCounts now;
     for (const auto& slot : engine_.runner().Look())
@@ -140,8 +141,9 @@ class EnginePipeline final : public gateway::Pipeline {
     LatencyCounts since = now;
     for (std::size_t i = 0; i < now.counts.size(); ++i) since.counts[i] -= commits_.counts[i];
     commits_ = now;
-    if (since.observed() == 0) return std::nullopt;
-    return gateway::Figures::Latency{.p50 = 1000 * Quantile(since, 0.5), .p99 = 1000 * Quantile(since, 0.99)};
+    if (since.observed() > 0)
+      latency_ = gateway::Figures::Latency{.p50 = 1000 * Quantile(since, 0.5), .p99 = 1000 * Quantile(since, 0.99)};
+    return latency_;
   }
   static Status NothingRuns() {
     return Status::Retry(
@@ -154,7 +156,9 @@ class EnginePipeline final : public gateway::Pipeline {
   EngineMetrics* const metrics_;
   BatchIngest ingest_;
   std::mutex mutex_;
-  LatencyCounts commits_;  // guarded by mutex_; as of the last look
+  // Guarded by mutex_.
+  LatencyCounts commits_;  // as of the last look
+  std::optional<gateway::Figures::Latency> latency_;
 };
 
 }  // namespace

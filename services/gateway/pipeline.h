@@ -30,7 +30,7 @@ struct Figures {
     double p50 = 0;  // ms
     double p99 = 0;
   };
-  // Of commits since the last reading; none if the backend does not measure them.
+  // Of the newest commits; none if the backend does not measure them or has made no commit yet.
   std::optional<Latency> commit;
   struct StageFigures {
     std::string stage;

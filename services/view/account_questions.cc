@@ -63,8 +63,8 @@ Result<accounts::HostAccount> Questions::HostAccount(ProjectId project, HostId h
     std::this_thread::sleep_for(kTryEvery);
   }
   return Status::Retry("the account of host " + std::to_string(host.value) +
-                       " is moving to the partition of its new owner, but no pipeline is running to receive "
-                       "it: start `cobblestone run`");
+                       " is moving to its new owner; ask again in a few seconds. If no pipeline is running, start "
+                       "`cobblestone run`, which completes the move");
 }
 
 Result<json> Questions::UserAccount(ProjectId project, UserId id) {

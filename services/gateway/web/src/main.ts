@@ -8,6 +8,7 @@ import { asOfLine, link, troubleOf } from "./parts/pieces";
 import { onTheme, startTheme, switchTheme, theme } from "./parts/theme";
 import { accountView } from "./views/account";
 import { flowView } from "./views/flow";
+import { forgetSeen } from "./views/live";
 import { leadersView } from "./views/leaders";
 import { refusalView, refusedView } from "./views/refused";
 import { scalesView } from "./views/scales";
@@ -63,7 +64,7 @@ class Page {
   private loading: AbortController | null = null;
   private shown: AbortController | null = null;
   private drawn = false;
-  private readonly frame = new AbortController();
+  private headShown = new AbortController();
   private readonly head = h("header", { class: "head" });
   private readonly progress = h("div", { class: "progress", hidden: true });
   private readonly main = h("main", { id: "main", tabindex: -1 });
@@ -90,6 +91,8 @@ class Page {
   private forget(): void {
     this.projects = null;
     this.viewer = kStranger;
+    this.shown?.abort(); // its stream was opened with the old token
+    forgetSeen();
   }
 
   private enterToken(): void {
@@ -231,7 +234,9 @@ class Page {
     };
     label();
     toggle.addEventListener("click", switchTheme);
-    onTheme(label, this.frame.signal);
+    this.headShown.abort(); // the previous head ends here
+    this.headShown = new AbortController();
+    onTheme(label, this.headShown.signal);
     replace(this.head,
       h("div", { class: "head-inner" },
         h("a", { class: "brand", href: "#/flow" }, svg("svg", { class: "logo", viewBox: "0 0 32 32", "aria-hidden": "true" },

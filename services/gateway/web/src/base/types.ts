@@ -360,7 +360,7 @@ export interface FlowNow {
   refused_per_s: number;
   refused: number;
   lag: number;
-  commit_ms: { p50: number; p99: number } | null; // null: not measured by this process
+  commit_ms: { p50: number; p99: number } | null; // null: not measured by this process, or no commit yet
   stages: StageFlow[];
 }
 

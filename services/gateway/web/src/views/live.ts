@@ -25,6 +25,13 @@ const kLongestPause = 30000;
 
 export const seen: { flow: FlowNow[]; grants: GrantSeen[]; refusal: Refusal | null } = { flow: [], grants: [], refusal: null };
 
+// Another token may see less.
+export function forgetSeen(): void {
+  seen.flow = [];
+  seen.grants = [];
+  seen.refusal = null;
+}
+
 export interface Live {
   now: () => void; // retry at once
 }
