@@ -8,7 +8,7 @@ import urllib.parse
 
 import page as p
 
-LONGEST_GATHERING = 90  # s
+LONGEST_GATHERING = 180  # s
 
 
 def just_granted(options):

@@ -6,6 +6,7 @@ No check relies on the clock alone: wait_for repeats its condition until it hold
 
 import argparse
 import contextlib
+import http.client
 import json
 import os
 import re
@@ -13,11 +14,15 @@ import shutil
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
 
 from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException
+from selenium.common.exceptions import (
+    ElementClickInterceptedException,
+    ElementNotInteractableException,
+    StaleElementReferenceException,
+    WebDriverException,
+)
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -30,6 +35,18 @@ CHROMIUM_ARGUMENTS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage"
 ).split()
+
+
+# Keeps the gateway's newest answer to each request of the page.
+KEEP_ANSWERS = """
+window.answers = {};
+const ask = window.fetch.bind(window);
+window.fetch = async (address, ...more) => {
+  const response = await ask(address, ...more);
+  if (response.ok && !String(address).endsWith('/live')) window.answers[address] = await response.clone().text();
+  return response;
+};
+"""
 
 
 class Failed(Exception):
@@ -73,6 +90,7 @@ class Page:
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         driver = os.environ.get("COBBLESTONE_CHROMEDRIVER", "/usr/bin/chromedriver")
         self.driver = webdriver.Chrome(service=Service(driver), options=options)
+        self.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": KEEP_ANSWERS})
         self.width = width
         self.resize(width)
         self.colours(dark)
@@ -111,6 +129,13 @@ class Page:
     def shown(self):
         return self.driver.execute_script("return document.documentElement.dataset.shown || ''")
 
+    def answer(self, path):
+        """The gateway's answer that the page shows."""
+        text = self.driver.execute_script("return window.answers[arguments[0]] ?? null", "api/v1/" + path)
+        asked = lambda: self.driver.execute_script("return Object.keys(window.answers)")
+        check(text is not None, f"the page did not ask for {path}" + (f", only for {asked()}" if text is None else ""))
+        return json.loads(text)["data"]
+
     def all(self, selector):
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
@@ -128,20 +153,32 @@ class Page:
         return [" ".join(text.split()) for text in self.driver.execute_script(script, selector)]
 
     def click(self, selector):
+        reasons = []
+
         def try_click():
             try:
                 element = self.one(selector)
                 self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
                 element.click()
                 return True
-            except StaleElementReferenceException:
+            except WebDriverException as error:
+                if not has_moved(error):
+                    raise
+                reasons.append(error.msg)
                 return False
 
-        wait_for(try_click, f"{selector} to click")
+        wait_for(try_click, f"{selector} to click", lambda: reasons[-1])
 
     def complaints(self):
         """Errors and warnings of the browser's console: a violated policy, a failed script."""
         return [one["message"] for one in self.driver.get_log("browser") if one["level"] in ("SEVERE", "WARNING")]
+
+
+def has_moved(error):
+    """Whether the view was redrawn between finding an element and using it."""
+    return isinstance(error, (StaleElementReferenceException, ElementClickInterceptedException, ElementNotInteractableException)) or any(
+        words in (error.msg or "") for words in ("does not belong to the document", "No node with given id", "Could not find node")
+    )
 
 
 def wait_for(what, words, otherwise=lambda: "", patience=PATIENCE):
@@ -183,8 +220,10 @@ def browser(base, **how):
     page = Page(base, **how)
     try:
         yield page
-    except Failed:
-        print("the browser's console:", *page.complaints(), sep="\n  ", file=sys.stderr)
+    except Exception:
+        with contextlib.suppress(WebDriverException):
+            print("the page shows", page.shown(), page.text("main")[:1000], file=sys.stderr)
+            print("the browser's console:", *page.complaints(), sep="\n  ", file=sys.stderr)
         raise
     finally:
         page.close()
@@ -195,7 +234,7 @@ def run(story):
     name = os.path.basename(sys.argv[0])
     try:
         story()
-    except (Failed, urllib.error.URLError) as failure:
+    except (Failed, OSError, http.client.HTTPException, WebDriverException) as failure:
         print(f"{name}: {failure}", file=sys.stderr)
         sys.exit(1)
     print(f"{name}: all is as it should be")

@@ -12,12 +12,12 @@ def story():
     gateway = p.Gateway(options.base, options.token)
     with p.browser(options.base) as page:
         page.open("#/refused")
-        listed = gateway.data("refused?limit=50")
-        p.check(listed["all"] > 0, "this story needs a gateway with refusals")
         numbers = [int(p.digits(text)) for text in page.texts("main tbody td:first-child a")]
-        p.check(numbers == sorted(numbers, reverse=True) and numbers, f"newest first: {numbers[:5]}")
-        expected = {one["number"]: one for one in listed["refused"]}
-        p.check(len(set(numbers) & set(expected)) >= min(len(expected), 40), "the same refusals as the gateway's")
+        p.check(numbers, "this story needs a gateway with refusals")
+        p.check(numbers == sorted(numbers, reverse=True), f"newest first: {numbers[:5]}")
+        # Newer refusals may have been added since.
+        listed = gateway.data(f"refused?limit=50&before={numbers[0] + 1}")
+        p.check_equal(numbers, [one["number"] for one in listed["refused"]], "the refusals")
 
         # A single reason, kept in the address.
         reason = page.driver.execute_script("return document.querySelector('#reason').options[1].value")

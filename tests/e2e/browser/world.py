@@ -4,17 +4,17 @@ or the given ones. The exit code is 0 if all of them pass."""
 
 import argparse
 import contextlib
+import http.client
 import json
 import os
+import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import urllib.error
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -42,7 +42,7 @@ LONG_VIEWS = ["#/flow", "#/refused", "#/refused/0"] + [f"#/p/{ADOPTED_PROJECT}/{
 FIRST_EVENTS = 8000  # first batch of the traffic: members and some results
 EVENTS_A_STEP = 200
 STEP = 0.5  # s; the traffic lasts for some minutes, and only the first story needs it
-PATIENCE = 60  # s for the gateway to answer
+PATIENCE = 180  # s for the program to start, to come to rest, or to end, beside other tests
 
 CONFIG = """\
 data_directory: {directory}/data
@@ -50,7 +50,7 @@ projects:
   - {{id: 1, name: Rosewood}}
   - {{id: 2, name: Skyline}}
 gateway:
-  listen: 127.0.0.1:{port}
+  listen: 127.0.0.1:0
   anonymous_role: {anonymous}
   accounts_visible: {accounts}
   leaders: {leaders}
@@ -59,54 +59,54 @@ gateway:
 """
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 class World:
     def __init__(self, program, anonymous="read", accounts="public", leaders="true"):
         self.program = program
         self.directory = tempfile.mkdtemp(prefix="cobblestone-world-")
-        port = free_port()
-        self.base = f"http://127.0.0.1:{port}/"
+        self.base = None  # once the program has logged it
         self.config = os.path.join(self.directory, "config.yaml")
         with open(self.config, "w", encoding="utf-8") as file:
-            file.write(CONFIG.format(directory=self.directory, port=port, anonymous=anonymous, accounts=accounts, leaders=leaders))
-        self.log = open(os.path.join(self.directory, "run.log"), "w+", encoding="utf-8")
+            file.write(CONFIG.format(directory=self.directory, anonymous=anonymous, accounts=accounts, leaders=leaders))
+        self.log = os.path.join(self.directory, "run.log")
         tokens = f"read {TOKEN}; operate {OPERATE}; volunteer {TRAFFIC_PROJECT}/{VOLUNTEERS_USER} {VOLUNTEER}"
-        self.process = subprocess.Popen(
-            [program, "run", "--config", self.config], stderr=self.log, env={**os.environ, "COBBLESTONE_TOKENS": tokens}
-        )
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [program, "run", "--config", self.config], stderr=log, env={**os.environ, "COBBLESTONE_TOKENS": tokens}
+            )
         self.enough = threading.Event()
         self.traffic = None
 
     def log_text(self):
-        self.log.seek(0)
-        return self.log.read()
+        with open(self.log, encoding="utf-8", errors="replace") as log:
+            return log.read()
 
     def wait(self):
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             if self.process.poll() is not None:
                 sys.exit(f"world.py: the program ended with {self.process.returncode}; it output:\n{self.log_text()}")
-            with contextlib.suppress(OSError, urllib.error.URLError):
-                with urllib.request.urlopen(self.base + "api/v1/health", timeout=5) as response:
-                    if json.load(response)["status"] in ("ok", "degraded"):
-                        return
+            address = re.search(r"\bgateway=(http://[^\s/]+)", self.log_text())
+            self.base = address[1] + "/" if address else None
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                if self.base and self.ask("health", 5)["status"] in ("ok", "degraded"):
+                    return
             time.sleep(0.1)
         sys.exit(f"world.py: the gateway did not answer within {PATIENCE} s; the program output:\n{self.log_text()}")
+
+    def ask(self, path, seconds):
+        request = urllib.request.Request(self.base + "api/v1/" + path, headers={"Authorization": "Bearer " + TOKEN})
+        with urllib.request.urlopen(request, timeout=seconds) as response:
+            return json.load(response)
 
     def settle(self):
         """Waits until everything ingested is processed and in the state from which the gateway answers."""
         end = time.monotonic() + PATIENCE
-        request = urllib.request.Request(self.base + "api/v1/tasks", headers={"Authorization": "Bearer " + TOKEN})
+        tasks = None
         while time.monotonic() < end:
-            with urllib.request.urlopen(request, timeout=5) as response:
-                tasks = json.load(response)["data"]
-            if tasks["lag"] == 0 and all(task["commits"] == task["state_written"] for task in tasks["tasks"]):
-                return
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                tasks = self.ask("tasks", 20)["data"]
+                if tasks["lag"] == 0 and all(task["commits"] == task["state_written"] for task in tasks["tasks"]):
+                    return
             time.sleep(0.1)
         sys.exit(f"world.py: the pipeline did not come to rest within {PATIENCE} s: {tasks}")
 
@@ -175,7 +175,11 @@ class World:
                     print("world.py: the traffic is at its end", file=sys.stderr)
                     return
                 number += 1
-                self.step(lines, number)
+                try:
+                    self.step(lines, number)
+                except SystemExit as failed:  # which would end this thread in silence
+                    print(f"world.py: the traffic ended: {failed}", file=sys.stderr)
+                    return
 
         self.step([events.readline() for _ in range(FIRST_EVENTS)], 0)
         self.traffic = threading.Thread(target=forever, daemon=True)
@@ -187,9 +191,12 @@ class World:
             self.traffic.join()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(timeout=60)
+        try:
+            code = self.process.wait(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = f"SIGKILL, {PATIENCE} s after SIGTERM; {self.process.wait()}"
         output = self.log_text()
-        self.log.close()
         shutil.rmtree(self.directory, ignore_errors=True)
         if code != 0:
             sys.exit(f"world.py: the program ended with {code}; it output:\n{output}")
@@ -205,8 +212,13 @@ def world(program, **how):
         one.end()
 
 
-def run_story(story, base, *more):
-    return subprocess.run([sys.executable, os.path.join(HERE, story + "_story.py"), base, *more], check=False).returncode == 0
+def run_story(story, here, *more):
+    begin = time.monotonic()
+    done = subprocess.run([sys.executable, os.path.join(HERE, story + "_story.py"), here.base, *more], check=False).returncode == 0
+    if not done:
+        print(f"world.py: {story} failed after {time.monotonic() - begin:.0f} s; the newest lines of the program:", file=sys.stderr)
+        print(*here.log_text().splitlines()[-30:], sep="\n", file=sys.stderr)
+    return done
 
 
 def main():
@@ -231,22 +243,23 @@ def main():
     if open_stories:
         with world(options.program) as here:
             here.take(HISTORY, "history")
+            here.settle()
             here.flow(here.fill(60000))
-            wrong += [story for story in open_stories if not run_story(story, here.base, *more.get(story, []))]
+            wrong += [story for story in open_stories if not run_story(story, here, *more.get(story, []))]
     if "running" in options.stories:
         with world(options.program) as here:
             here.climate()
             here.settle()
-            wrong += [] if run_story("running", here.base, *more["running"]) else ["running"]
+            wrong += [] if run_story("running", here, *more["running"]) else ["running"]
             views = [f"#/p/{CLIMATE_PROJECT}/result/{result}" for result in (RUNNING, SETTLED, KEPT)]
-            wrong += [] if run_story("access", here.base, *more["access"], "--views", *views) else ["access, of running jobs"]
+            wrong += [] if run_story("access", here, *more["access"], "--views", *views) else ["access, of running jobs"]
     if "adopted" in options.stories:
         with world(options.program) as here:
             here.adopted()
             here.settle()
-            wrong += [] if run_story("adopted", here.base, *more["adopted"]) else ["adopted"]
+            wrong += [] if run_story("adopted", here, *more["adopted"]) else ["adopted"]
             # With names wider than a phone.
-            wrong += [] if run_story("access", here.base, *more["access"], "--views", *LONG_VIEWS) else ["access, with long names"]
+            wrong += [] if run_story("access", here, *more["access"], "--views", *LONG_VIEWS) else ["access, with long names"]
     for story, how in closed.items():
         if story not in options.stories:
             continue
@@ -254,7 +267,7 @@ def main():
             with here.fill(2000) as events:
                 here.step(events, 0)
             here.settle()
-            wrong += [] if run_story(story, here.base, *more[story]) else [story]
+            wrong += [] if run_story(story, here, *more[story]) else [story]
     if wrong:
         sys.exit(f"world.py: {', '.join(wrong)}: see above")
 
