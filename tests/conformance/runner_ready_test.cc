@@ -104,8 +104,8 @@ struct GateWorld {
   std::vector<std::string> Processed() { return AllRecords(*log, {kProcessed, 0}); }
   // Waits until so many records were processed and are durable.
   void WaitFor(std::size_t records) {
-    while (Processed().size() < records) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    while (log->DurableEnd({kProcessed, 0}) < records)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 };
 

@@ -148,8 +148,8 @@ const Names kMayNameBackends = {
     "common/client",        "common/sim",      "common/stream/index"};
 
 // The folders whose results must have the same bits on every machine and in every re-execution.
-const Names kStateCode = {"common/credit",     "services/claims", "services/grants",
-                          "services/accounts", "services/teams",  "services/coordinator"};
+const Names kStateCode = {"common/credit",     "services/stage", "services/claims",     "services/grants",
+                          "services/accounts", "services/teams", "services/coordinator"};
 
 const std::set<std::string_view> kImpureHeaders = {
     "atomic",  "chrono",    "condition_variable", "cstdio",   "ctime",   "fcntl.h",    "filesystem",

@@ -25,8 +25,8 @@ constexpr int kKilled = 128 + SIGKILL;
 
 TEST(KafkaKill, NothingIsLostOrDoubledWhereverAWorkerDies) {
   const auto broker = TestBroker::Shared();
-  const std::vector<std::string> points = {"K0", "K1", "K2", "K3", "K4", "K5", "K6"};
-  const int rounds = FromEnvironment("COBBLESTONE_CHAOS_ROUNDS", 14);
+  const std::vector<std::string> points = {"K0", "K1", "K2", "K3", "K4", "K5", "K6", "K6s"};
+  const int rounds = FromEnvironment("COBBLESTONE_CHAOS_ROUNDS", 16);
   const auto seed = static_cast<unsigned>(FromEnvironment("COBBLESTONE_CHAOS_SEED", 1));
   std::mt19937 random(seed);
   KafkaWorld world(*broker, seed + 20);
@@ -45,7 +45,7 @@ TEST(KafkaKill, NothingIsLostOrDoubledWhereverAWorkerDies) {
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();
   for (const std::string& point : points)
-    EXPECT_GE(faults.Of("killed at " + point), rounds / 7) << "too few kills at " << point;
+    EXPECT_GE(faults.Of("killed at " + point), rounds / static_cast<int>(points.size())) << "too few kills at " << point;
   world.ExpectLikeTheOracle();
 }
 
@@ -58,7 +58,7 @@ TEST(KafkaKill, NoTrickleIsLostOrPaidTwiceWhereverAWorkerDies) {
   const std::vector<Event> events = TrickleTrafficOf(seed, 6000);
   KafkaWorld world(*broker, events);
   auto source = world.IngestInBackground();
-  for (const char* point : {"K0", "K1", "K2", "K3", "K4", "K5", "K6"}) {
+  for (const char* point : {"K0", "K1", "K2", "K3", "K4", "K5", "K6", "K6s"}) {
     auto worker = world.Worker("w0", point + (":" + std::to_string(2 + random() % 3)));
     ASSERT_EQ(worker->Wait(), kKilled) << point << ": " << worker->err();
   }
