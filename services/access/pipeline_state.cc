@@ -1,4 +1,4 @@
-#include "services/export/state/pipeline_state.h"
+#include "services/access/pipeline_state.h"
 
 #include <chrono>
 #include <filesystem>
@@ -9,11 +9,8 @@
 
 #include "services/embedded/engine_state.h"
 
-namespace cobblestone::exports {
+namespace cobblestone::access {
 
-using access::Client;
-using access::ClientOf;
-using access::Purpose;
 using embedded::Engine;
 using embedded::OpenCopiedState;
 using kafka::KafkaView;
@@ -145,4 +142,4 @@ Result<LedgerSums> PipelineState::SumLedger(const LedgerPlaces& to, bool from_st
   return LedgerSums::Load(answer->at("file").get<std::string>());
 }
 
-}  // namespace cobblestone::exports
+}  // namespace cobblestone::access

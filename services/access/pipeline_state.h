@@ -15,7 +15,7 @@
 #include "services/ledger/ledger_sums.h"
 #include "services/view/state.h"
 
-namespace cobblestone::exports {
+namespace cobblestone::access {
 
 class PipelineState {
  public:
@@ -40,11 +40,11 @@ class PipelineState {
   // In order of dependency: each member needs those above it.
   std::optional<stream::embedded::LockFile> lock_;
   std::unique_ptr<embedded::Engine> engine_;
-  std::unique_ptr<access::Client> client_;  // client of the program that has the directory; null on Kafka
+  std::unique_ptr<Client> client_;  // client of the program that has the directory; null on Kafka
   std::unique_ptr<kafka::KafkaView> view_;
   std::string sums_;  // on Kafka: path of the file with the ledger's sums
   std::unique_ptr<view::State> copied_;
   view::State* state_ = nullptr;
 };
 
-}  // namespace cobblestone::exports
+}  // namespace cobblestone::access

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/base/thread.h"
+#include "services/access/pipeline_state.h"
 #include "services/audit/control_totals.h"
 #include "services/cli/run_log.h"
 #include "services/cli/schedule.h"
@@ -12,17 +13,16 @@
 #include "services/cobblestone/commands/command.h"
 #include "services/export/entities_file.h"
 #include "services/export/export_job.h"
-#include "services/export/state/pipeline_state.h"
 #include "services/export/state/state_source.h"
 
 namespace cobblestone {
 
+using access::PipelineState;
 using audit::Reconcile;
 using cli::kExitBusy;
 using cli::RunLog;
 using cli::Schedule;
 using cli::StopSignals;
-using exports::PipelineState;
 using exports::StateSource;
 using ledger::StateSnapshot;
 
