@@ -20,6 +20,10 @@
 #include "tests/robustness/traffic.h"
 #include "tests/support/temp_dir.h"
 
+namespace cobblestone::access {
+class Client;
+}  // namespace cobblestone::access
+
 namespace cobblestone::testing {
 
 // A cluster of deploy/kafka/kafka-local. A cluster that was started here is stopped and removed at the end.
@@ -66,6 +70,7 @@ class KafkaWorld {
   KafkaWorld(const TestBroker& broker, const std::vector<Event>& events, KafkaWorldOptions options = {});
   // With endless traffic; the test decides how much of it is ingested (Feed).
   KafkaWorld(const TestBroker& broker, std::uint64_t seed, KafkaWorldOptions options = {});
+  ~KafkaWorld();
 
   // Starts worker `name` in the background; its state outlives the process. Its wall clock is off by
   // `clock_off`.
@@ -76,6 +81,8 @@ class KafkaWorld {
   // Ingests the events from the source's position, and waits until all of them are processed.
   std::unique_ptr<Background> IngestInBackground() const;
   [[nodiscard]] Finished Ingest() const;
+  // Answer of `cobblestone tasks --json`, in this process: tests that wait ask often. Discarded: the brokers did not
+  // answer.
   [[nodiscard]] nlohmann::json Tasks() const;
   // The program's answer to these words, with --json.
   [[nodiscard]] nlohmann::json Ask(std::vector<std::string> words) const;
@@ -155,6 +162,7 @@ class KafkaWorld {
   std::vector<Event> events_;
   std::unique_ptr<traffic::Generator> more_;
   KafkaWorldOptions options_;
+  mutable std::unique_ptr<access::Client> client_;  // of Tasks(); null: not yet, or it had no answer
 };
 
 }  // namespace cobblestone::testing
