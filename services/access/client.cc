@@ -88,14 +88,16 @@ class SocketClient final : public Client {
                                  const std::function<void(std::uint64_t, std::uint64_t)>& progress) override {
     std::string waiting;
     nlohmann::json last;
-    const auto reply = http_.Send({.target = UrlOf(question)}, kConnectionPatience, [&](std::string_view data) {
-      waiting.append(data);
-      for (std::size_t end = 0; (end = waiting.find('\n')) != std::string::npos; waiting.erase(0, end + 1)) {
-        last = nlohmann::json::parse(waiting.substr(0, end), nullptr, false);
-        if (last.is_object() && last.contains("done") && progress)
-          progress(last.value("done", std::uint64_t{0}), last.value("all", std::uint64_t{0}));
-      }
-    });
+    const auto reply =
+        http_.Send({.target = UrlOf(question)}, kConnectionPatience, [&](std::string_view data) {
+          waiting.append(data);
+          for (std::size_t end = 0; (end = waiting.find('\n')) != std::string::npos;
+               waiting.erase(0, end + 1)) {
+            last = nlohmann::json::parse(waiting.substr(0, end), nullptr, false);
+            if (last.is_object() && last.contains("done") && progress)
+              progress(last.value("done", std::uint64_t{0}), last.value("all", std::uint64_t{0}));
+          }
+        });
     if (!reply.ok()) return Gone();
     if (last.is_object() && last.contains("answer")) return std::move(last["answer"]);
     return ParseErrorJson(last);

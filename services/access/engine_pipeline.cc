@@ -142,7 +142,8 @@ class EnginePipeline final : public gateway::Pipeline {
     for (std::size_t i = 0; i < now.counts.size(); ++i) since.counts[i] -= commits_.counts[i];
     commits_ = now;
     if (since.observed() > 0)
-      latency_ = gateway::Figures::Latency{.p50 = 1000 * Quantile(since, 0.5), .p99 = 1000 * Quantile(since, 0.99)};
+      latency_ =
+          gateway::Figures::Latency{.p50 = 1000 * Quantile(since, 0.5), .p99 = 1000 * Quantile(since, 0.99)};
     return latency_;
   }
   static Status NothingRuns() {

@@ -120,16 +120,18 @@ class Server::Impl final : public http::Service {
                             "; set another socket (listen.socket in the configuration)");
     }
     if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return CannotBind(std::strerror(errno));
-    auto server = http::Server::Start(
-        {.unix_path = path_,
-         .connections = kConnections,
-         .limits = {.head = kRequestPatience, .body = kRequestPatience, .answer = kRequestPatience, .idle = kSilence},
-         .bodies = kBodies,
-         .question_threads = kThreads,
-         .change_threads = kThreads,
-         .change_threads_per_owner = kThreads,  // all are of one user
-         .producer_threads = kLongRuns},
-        *this);
+    auto server = http::Server::Start({.unix_path = path_,
+                                       .connections = kConnections,
+                                       .limits = {.head = kRequestPatience,
+                                                  .body = kRequestPatience,
+                                                  .answer = kRequestPatience,
+                                                  .idle = kSilence},
+                                       .bodies = kBodies,
+                                       .question_threads = kThreads,
+                                       .change_threads = kThreads,
+                                       .change_threads_per_owner = kThreads,  // all are of one user
+                                       .producer_threads = kLongRuns},
+                                      *this);
     if (!server.ok()) return CannotBind(server.status().message());
     server_ = std::move(*server);
     struct stat file {};

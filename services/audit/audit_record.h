@@ -46,9 +46,9 @@ struct AuditedArrival {
 };
 
 struct AuditRecord {
-  double at = 0;                    // UNIX s, time of the audit
-  double full_at = 0;               // of the last one that read all
-  std::uint64_t grants = 0;         // final grants, from the beginning of the ledger
+  double at = 0;                              // UNIX s, time of the audit
+  double full_at = 0;                         // of the last one that read all
+  std::uint64_t grants = 0;                   // final grants, from the beginning of the ledger
   std::vector<std::uint32_t> rules_versions;  // of the state, by partition; 0: it had no commit yet
   std::vector<AuditedEnd> grants_ends;
   std::vector<AuditedEnd> postings_ends;

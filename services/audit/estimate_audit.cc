@@ -30,8 +30,9 @@ std::string Off(const Sums& state, const Sums& records) {
   const auto more = [](std::uint64_t a, std::uint64_t b) {
     return std::to_string(static_cast<std::int64_t>(a - b));
   };
-  return MicroText(state.micro - records.micro) + " micro-credits, " + MicroText(state.run_time - records.run_time) +
-         " microseconds and " + more(state.jobs, records.jobs) +
+  return MicroText(state.micro - records.micro) + " micro-credits, " +
+         MicroText(state.run_time - records.run_time) + " microseconds and " +
+         more(state.jobs, records.jobs) +
          " jobs; failed jobs: " + more(state.failed_jobs, records.failed_jobs) + " and " +
          MicroText(state.failed_run_time - records.failed_run_time) + " microseconds";
 }
@@ -195,7 +196,8 @@ void EstimateAudit::Check() {
   for (const auto& [user, open] : open_)
     if (open != open_of_hosts_[user])
       problem_(NameOfUser(user.first, user.second) + ": " + MicroText(open) +
-               " micro-credits are not granted yet, but for the user's hosts " + MicroText(open_of_hosts_[user]));
+               " micro-credits are not granted yet, but for the user's hosts " +
+               MicroText(open_of_hosts_[user]));
   for (const auto& [project, sums] : of_projects) projects_.try_emplace(project);
   for (const auto& [project, sums] : projects_)
     Compare("estimates of project " + std::to_string(project), sums, of_projects[project]);

@@ -129,8 +129,7 @@ Status LedgerAudit::Run() {
     last_postings_.push_back(record_ ? record_->postings_ends[k].last : snapshots_[k].postings_end);
   }
   if (record_) {
-    for (std::uint32_t k = 0; k < n; ++k)
-      record_outdated_ = record_outdated_ || HasOtherRules(k);
+    for (std::uint32_t k = 0; k < n; ++k) record_outdated_ = record_outdated_ || HasOtherRules(k);
     if (record_outdated_) return Status::Ok();
     if (Status s = CheckRecord(); !s.ok()) return s;
   }
@@ -173,7 +172,8 @@ Status LedgerAudit::LoadRecord() {
   });
   if (!record.ok()) return record.status();
   const std::size_t n = pipeline_.partitions();
-  if (record->grants_ends.size() != n || record->postings_ends.size() != n || record->rules_versions.size() != n)
+  if (record->grants_ends.size() != n || record->postings_ends.size() != n ||
+      record->rules_versions.size() != n)
     return Status::InvalidArgument("the record of the last clean audit, " + options_.record +
                                    ", is of another number of partitions; run `cobblestone audit` without "
                                    "--since, which replaces it");

@@ -37,8 +37,8 @@ struct AuditReport {
   AuditOutcome outcome;  // without `at` and `seconds`
 };
 
-// With `since_days`, kCorrupted: the record is damaged. kInvalidArgument: it is the record of another ledger. Both messages
-// name the next step.
+// With `since_days`, kCorrupted: the record is damaged. kInvalidArgument: it is the record of another ledger. Both
+// messages name the next step.
 Result<AuditReport> AuditLedger(AuditedPipeline& pipeline, const AuditOptions& options);
 
 }  // namespace cobblestone::audit

@@ -43,8 +43,8 @@ struct BackupManifest {
 // Writes both files, synced. kFull, kFatal.
 Status WriteManifest(const BackupManifest& manifest, const std::string& directory);
 
-// kNotFound: there is no manifest.json. kCorrupted: one of the two files is missing or changed. kInvalidArgument: a newer
-// program wrote it.
+// kNotFound: there is no manifest.json. kCorrupted: one of the two files is missing or changed. kInvalidArgument: a
+// newer program wrote it.
 Result<BackupManifest> ReadManifest(const std::string& directory);
 
 }  // namespace cobblestone::backup

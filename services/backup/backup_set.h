@@ -18,8 +18,9 @@ Result<std::vector<std::string>> CompleteBackups(const std::string& directory);
 // A set in which a backup is being made. Not thread-safe.
 class BackupSet {
  public:
-  // Makes the directory (mode 0700) if it does not exist, takes its lock, and removes what dead backups have left; `report`
-  // receives a message for each. kFenced: another backup is being made there. kFull, kFatal: it cannot be written.
+  // Makes the directory (mode 0700) if it does not exist, takes its lock, and removes what dead backups have left;
+  // `report` receives a message for each. kFenced: another backup is being made there. kFull, kFatal: it cannot be
+  // written.
   static Result<BackupSet> Open(const std::string& directory,
                                 const std::function<void(const std::string&)>& report);
 

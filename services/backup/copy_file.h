@@ -25,9 +25,9 @@ using BytesRead = std::function<void(std::uint64_t bytes)>;
 // knows priorities, the disk (idle).
 void LowerPriorities();
 
-// Copies `from` to `to`, which must not exist; mode 0600. Reads both, so `progress` counts each byte twice. On return the
-// bytes are on the disk (their name is not: SyncDirectory). kNotFound: there is no `from`. kFull, kFatal: it cannot be
-// read or written. kCorrupted: read back, it is not what was written.
+// Copies `from` to `to`, which must not exist; mode 0600. Reads both, so `progress` counts each byte twice. On return
+// the bytes are on the disk (their name is not: SyncDirectory). kNotFound: there is no `from`. kFull, kFatal: it
+// cannot be read or written. kCorrupted: read back, it is not what was written.
 Result<FileCopy> CopyFile(const std::string& from, const std::string& to, const BytesRead& progress);
 // The same from memory.
 Result<FileCopy> WriteFile(const std::string& text, const std::string& to);

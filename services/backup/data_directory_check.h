@@ -16,9 +16,9 @@ struct DataDirectoryFigures {
   std::vector<std::uint64_t> state_commits;  // by slot: commits that the state has executed
 };
 
-// Opens log and states of `directory`, which no process uses, for reading. kCorrupted: one does not open, or a state has
-// executed more than the log holds, or needs more than it still holds. kInvalidArgument: made with another number of
-// partitions.
+// Opens log and states of `directory`, which no process uses, for reading. kCorrupted: one does not open, or a state
+// has executed more than the log holds, or needs more than it still holds. kInvalidArgument: made with another number
+// of partitions.
 Result<DataDirectoryFigures> CheckDataDirectory(const std::string& directory, std::uint32_t partitions);
 
 }  // namespace cobblestone::backup

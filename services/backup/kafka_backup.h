@@ -1,6 +1,6 @@
-// Makes a backup of a deployment on Kafka: a data directory for one machine in the same set, as `migrate` makes it, with what
-// the topics hold and the states of all slots, as of one moment (FindCut). Workers and sources may run. Only for the moment itself
-// no transaction may be open.
+// Makes a backup of a deployment on Kafka: a data directory for one machine in the same set, as `migrate` makes it,
+// with what the topics hold and the states of all slots, as of one moment (FindCut). Workers and sources may run.
+// Only for the moment itself no transaction may be open.
 #pragma once
 
 #include "common/base/status.h"
@@ -9,8 +9,8 @@
 
 namespace cobblestone::backup {
 
-// As BackUpPipeline(). Every file is copied, because the directory is written from the start. kRetry: the cluster does not
-// answer, or for `wait` there was always an open transaction. kInvalidArgument: kafka.slots are by_stage.
+// As BackUpPipeline(). Every file is copied, because the directory is written from the start. kRetry: the cluster
+// does not answer, or for `wait` there was always an open transaction. kInvalidArgument: kafka.slots are by_stage.
 Result<BackupOutcome> BackUpKafka(const settings::RunSettings& settings, const BackupOptions& options);
 
 }  // namespace cobblestone::backup

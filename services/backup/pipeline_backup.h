@@ -42,13 +42,14 @@ struct BackupOutcome {
 };
 
 // Lowers the priorities of the calling thread. On an error nothing is left of the new backup, and the older ones are
-// all there. kNotFound: there is no data directory. kFenced: another backup of the directory, or into `to`, is being made, or
-// another process holds the directory without answering. kRetry: the running program has ended. kFull: no room.
-// kCorrupted: what was written reads back differently, or does not open. kInvalidArgument: `to` lies in the data directory.
+// all there. kNotFound: there is no data directory. kFenced: another backup of the directory, or into `to`, is being
+// made, or another process holds the directory without answering. kRetry: the running program has ended. kFull: no
+// room. kCorrupted: what was written reads back differently, or does not open. kInvalidArgument: `to` lies in the
+// data directory.
 Result<BackupOutcome> BackUpPipeline(const settings::RunSettings& settings, const BackupOptions& options);
 
-// The second half: makes a backup of `directory`, which no process uses and which does not change meanwhile. `manifest` says
-// what it is of (backend, source, partitions).
+// The second half: makes a backup of `directory`, which no process uses and which does not change meanwhile.
+// `manifest` says what it is of (backend, source, partitions).
 Result<BackupOutcome> BackUpDirectory(const std::string& directory, BackupManifest manifest, BackupSet& set,
                                       const BackupOptions& options);
 

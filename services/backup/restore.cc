@@ -86,8 +86,7 @@ class Staging {
       if (Status s = CheckEmpty(); !s.ok()) return s;
     if (Status s = MakePrivateDirectory(to_, [](const std::string&) {}); !s.ok()) return s;
     const bool began = fs::create_directory(path_, error);
-    if (error)
-      return Status::Unwritten(error.value(), "cannot make " + path_ + ": " + error.message());
+    if (error) return Status::Unwritten(error.value(), "cannot make " + path_ + ": " + error.message());
     auto lock = stream::embedded::LockFile::Take(path_ + kLock);
     if (lock.status().code() == StatusCode::kFenced)
       return Status::Fenced("another `restore` writes to " + to_ + "; wait until it ends");
@@ -97,7 +96,8 @@ class Staging {
     if (Status s = began ? CheckEmpty() : Status::Ok(); !s.ok()) return s;
     std::vector<fs::path> left;
     for (const std::string& directory : {to_, path_})
-      for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
+      for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+           entry.increment(error))
         if (!BelongsToTheFileSystem(*entry) && entry->path() != path_ && entry->path() != path_ + kLock)
           left.push_back(entry->path());
     for (const fs::path& entry : left)

@@ -45,7 +45,8 @@ std::string CorrectionsText(const json& answer) {
     const char* owner = one.at("user") == 0 ? "host" : "user";
     text += owner + (" " + std::to_string(one.at(owner).get<std::uint64_t>())) +
             " (reason: " + FieldText(one, "reason") + "): " + FieldText(one, "before") + " became " +
-            FieldText(one, "after") + " Cobblestones" + AmountWords(one, answer) + ", and the recent averages ";
+            FieldText(one, "after") + " Cobblestones" + AmountWords(one, answer) +
+            ", and the recent averages ";
     if (const json& off = one.at("recent_average_off"); off.is_number() && off.get<double>() < 0)
       text += "increased by " + NumberText(json(-off.get<double>())) + " a day\n";
     else

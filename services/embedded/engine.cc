@@ -218,8 +218,9 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
                        .lockstep = settings.order == settings::Order::kLockstep};
   if (Status s = MakePrivateDirectory(settings.data_directory, report); !s.ok()) return s;
   if (std::filesystem::exists(RestoreFolderOf(settings.data_directory)))
-    return Status::InvalidArgument("a restore into " + settings.data_directory +
-                                   " has not ended; wait for it or, if it died, run `cobblestone restore` again");
+    return Status::InvalidArgument(
+        "a restore into " + settings.data_directory +
+        " has not ended; wait for it or, if it died, run `cobblestone restore` again");
   const auto topics = wire::Manifest(settings.partitions);
   const std::uint32_t slots = SlotCount(engine->pipeline_);
   auto log = OpenLog({.path = settings.data_directory + "/log",

@@ -307,8 +307,8 @@ Result<std::optional<std::string>> OrderOf(stream::kafka::Cluster& cluster) {
   auto reader = cluster.NewReader();
   if (!reader.ok()) return reader.status();
   std::optional<std::string> order;
-  Status s = stream::kafka::ReadAll(**reader, {kStatusTopic, 0}, stream::kafka::kBeginning, kDeploymentPatience,
-                                    [&](const stream::kafka::Message& row) {
+  Status s = stream::kafka::ReadAll(**reader, {kStatusTopic, 0}, stream::kafka::kBeginning,
+                                    kDeploymentPatience, [&](const stream::kafka::Message& row) {
                                       if (row.key() == kOrderKey) order = row.value();
                                       return Status::Ok();
                                     });

@@ -114,7 +114,8 @@ Result<RebuiltState> Rebuild::State(std::uint32_t slot,
 }
 
 Status Rebuild::AwaitDecided(std::uint32_t slot) {
-  const auto deadline = std::chrono::steady_clock::now() + settings_.kafka.transaction_timeout + kRebuildPatience;
+  const auto deadline =
+      std::chrono::steady_clock::now() + settings_.kafka.transaction_timeout + kRebuildPatience;
   for (const stream::TopicIndex topic : {deployment_.task.journal, deployment_.task.checkpoint}) {
     for (bool reported = false;; reported = true) {
       auto ends = admin_->EndsOf({topic, slot});

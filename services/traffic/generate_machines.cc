@@ -15,7 +15,15 @@ namespace cobblestone::traffic {
 namespace {
 
 // Frozen, as the salts of generate.cc, which end far below these numbers.
-enum MachineSalt : std::uint32_t { kMachine = 2001, kBadReport, kMachineFate, kBusy, kJobs, kFails, kFailedPart };
+enum MachineSalt : std::uint32_t {
+  kMachine = 2001,
+  kBadReport,
+  kMachineFate,
+  kBusy,
+  kJobs,
+  kFails,
+  kFailedPart
+};
 
 constexpr std::uint64_t kBadMachineFates = 7;
 constexpr double kGreed = 1e4;  // times the machine's work

@@ -62,9 +62,10 @@ Result<accounts::HostAccount> Questions::HostAccount(ProjectId project, HostId h
     if (!on_its_way) return accounts::HostAccount{};  // no grants yet
     std::this_thread::sleep_for(kTryEvery);
   }
-  return Status::Retry("the account of host " + std::to_string(host.value) +
-                       " is moving to its new owner; ask again in a few seconds. If no pipeline is running, start "
-                       "`cobblestone run`, which completes the move");
+  return Status::Retry(
+      "the account of host " + std::to_string(host.value) +
+      " is moving to its new owner; ask again in a few seconds. If no pipeline is running, start "
+      "`cobblestone run`, which completes the move");
 }
 
 Result<json> Questions::UserAccount(ProjectId project, UserId id) {

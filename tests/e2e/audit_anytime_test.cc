@@ -203,10 +203,9 @@ class AuditSince : public AuditAnytime {
   }
   void ChangeRecord(const std::function<void(audit::AuditRecord&)>& change) const {
     audit::AuditRecordWriter writer(record());
-    auto read = audit::AuditRecord::Load(
-        record(), [&](const audit::AccountBalance::Account& account, const audit::AuditedSum& sum) {
-          writer.Add(account, sum);
-        });
+    auto read =
+        audit::AuditRecord::Load(record(), [&](const audit::AccountBalance::Account& account,
+                                               const audit::AuditedSum& sum) { writer.Add(account, sum); });
     ASSERT_TRUE(read.ok()) << read.status().message();
     change(*read);
     ASSERT_TRUE(writer.Finish(*read).ok());

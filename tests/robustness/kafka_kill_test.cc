@@ -45,7 +45,8 @@ TEST(KafkaKill, NothingIsLostOrDoubledWhereverAWorkerDies) {
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();
   for (const std::string& point : points)
-    EXPECT_GE(faults.Of("killed at " + point), rounds / static_cast<int>(points.size())) << "too few kills at " << point;
+    EXPECT_GE(faults.Of("killed at " + point), rounds / static_cast<int>(points.size()))
+        << "too few kills at " << point;
   world.ExpectLikeTheOracle();
 }
 

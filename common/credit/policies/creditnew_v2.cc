@@ -10,7 +10,7 @@ namespace cobblestone::credit {
 namespace {
 
 constexpr std::uint32_t kPriceFlagsV2 = kClaimPfcClamped | kClaimOneTimeCheat | kClaimSanityFailed |
-                                      kClaimHasVersionScale | kClaimHasHostScale | kClaimNoClaim;
+                                        kClaimHasVersionScale | kClaimHasHostScale | kClaimNoClaim;
 
 HostApp& HostAppFor(HostRecord& host, const AppRow& app) {
   for (HostApp& row : host.apps) {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kBlock = 1U << 20U;
 constexpr std::size_t kDeflateWindow = 32U << 10U;  // longest back reference of deflate
-constexpr std::size_t kBlocksUnderWay = 4;   // enough for two threads
+constexpr std::size_t kBlocksUnderWay = 4;          // enough for two threads
 constexpr std::size_t kPlainBuffer = 256U << 10U;
 // No name, no time, operating system Unix: the same header as in BOINC's files.
 constexpr std::string_view kGzipHeader("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", 10);
