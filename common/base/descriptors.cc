@@ -7,7 +7,7 @@
 namespace cobblestone {
 namespace {
 
-constexpr rlim_t kMostDescriptors = 65536;
+constexpr rlim_t kMaxDescriptors = 65536;
 constexpr std::size_t kFewestConnections = 8;
 
 }  // namespace
@@ -15,7 +15,7 @@ constexpr std::size_t kFewestConnections = 8;
 void RaiseDescriptorLimit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  const rlim_t most = std::min(limit.rlim_max, kMostDescriptors);
+  const rlim_t most = std::min(limit.rlim_max, kMaxDescriptors);
   if (limit.rlim_cur >= most) return;
   limit.rlim_cur = most;
   (void)::setrlimit(RLIMIT_NOFILE, &limit);  // on failure DescriptorsFor() uses the unchanged limit

@@ -12,7 +12,7 @@ namespace {
 using stream::kafka::Outcome;
 using stream::kafka::Reaction;
 
-constexpr int kMostTries = 10;
+constexpr int kMaxTries = 10;
 constexpr stream::kafka::Millis kReadPatience{60000};
 
 }  // namespace
@@ -51,7 +51,7 @@ Result<std::unique_ptr<Publisher>> Publisher::Open(stream::kafka::Cluster& clust
   for (int tries = 0;; ++tries) {
     Status s = made->Prepare();
     if (s.ok()) return made;
-    if (s.code() != StatusCode::kRetry || tries >= kMostTries) return s;
+    if (s.code() != StatusCode::kRetry || tries >= kMaxTries) return s;
   }
 }
 
@@ -111,7 +111,7 @@ Outcome Publisher::Send(const SourceState& state) {
 Status Publisher::Commit(const SourceState& state) {
   const SourceState before = state_;
   Status last;
-  for (int tries = 0; tries < kMostTries; ++tries) {
+  for (int tries = 0; tries < kMaxTries; ++tries) {
     if (producer_ == nullptr || producer_->suspect()) {
       Status s = Prepare();
       if (s.code() == StatusCode::kRetry) {
@@ -138,7 +138,7 @@ Status Publisher::Commit(const SourceState& state) {
       return Status::Fenced("another publisher has taken over source " + options_.source +
                             "; use a separate source name for each publisher");
     if (o.reaction != Reaction::kAbort || !producer_->Abort().ok()) producer_.reset();
-    if (tries + 1 == kMostTries) return last;
+    if (tries + 1 == kMaxTries) return last;
   }
   if (!(state_ == state)) return last;
   added_.clear();

@@ -19,7 +19,7 @@ constexpr std::size_t kBodyStep = 256 * 1024;
 // For a client that still sends a refused request: the client receives the response if it stops sending
 // within this time and size.
 constexpr auto kLinger = std::chrono::milliseconds(2000);
-constexpr std::size_t kMostLingered = 64u << 20;
+constexpr std::size_t kMaxLingered = 64u << 20;
 
 std::string LowerAscii(std::string_view text) {
   std::string lower(text);
@@ -420,7 +420,7 @@ void Connection::SendPiece(bool more, const std::string& piece) {
 // ---- The end ------------------------------------------------------------------------------------------------
 
 // Closing a socket with unread bytes makes the system send a reset, and the client may lose the response. The
-// rest is therefore read and dropped for a limited time (kLinger, kMostLingered).
+// rest is therefore read and dropped for a limited time (kLinger, kMaxLingered).
 void Connection::Linger() {
   Enter(Phase::kLingering, kLinger);
   if (reading_) return ReadMore(&Connection::OnLingered);
@@ -435,7 +435,7 @@ void Connection::Linger() {
 void Connection::OnLingered(std::size_t size) {
   lingered_ += size;
   begin_ = end_ = 0;
-  if (lingered_ > kMostLingered) return Close();
+  if (lingered_ > kMaxLingered) return Close();
   ReadMore(&Connection::OnLingered);
 }
 

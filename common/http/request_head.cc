@@ -157,8 +157,8 @@ Result<Head> ParseHead(std::string_view text) {
   head.version_1_1 = message.version() == 11;
   head.keep_alive = parser.keep_alive();
   for (const auto& field : message) {
-    if (head.fields.size() == kMostFields)
-      return Status::Full("the head has more than " + std::to_string(kMostFields) + " fields");
+    if (head.fields.size() == kMaxFields)
+      return Status::Full("the head has more than " + std::to_string(kMaxFields) + " fields");
     head.fields.emplace_back(Lower({field.name_string().data(), field.name_string().size()}),
                              std::string(field.value().data(), field.value().size()));
   }

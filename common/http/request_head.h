@@ -12,7 +12,7 @@
 namespace cobblestone::http {
 
 inline constexpr std::size_t kLargestHead = 32 * 1024;  // bytes of the request line and all fields
-inline constexpr std::size_t kMostFields = 100;
+inline constexpr std::size_t kMaxFields = 100;
 
 // `text` ends with the empty line. kInvalidArgument: malformed; the connection must be closed. kFull: too
 // many fields, which the caller answers with 431.

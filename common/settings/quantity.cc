@@ -43,7 +43,7 @@ Status Wrong(std::string what) { return Status::InvalidArgument(std::move(what))
 
 Result<std::int64_t> ParseQuantity(Quantity quantity, std::string_view text) {
   // value = digits / 10^decimals, kept exact. 18 digits fit in 63 bits; no sensible setting needs more.
-  constexpr int kMostDigits = 18;
+  constexpr int kMaxDigits = 18;
   std::int64_t digits = 0;
   std::int64_t divisor = 1;
   int seen = 0;
@@ -54,7 +54,7 @@ Result<std::int64_t> ParseQuantity(Quantity quantity, std::string_view text) {
     if (c == '.' && !point && seen > 0 && at + 1 < text.size() && IsDigit(text[at + 1])) {
       point = true;
     } else if (IsDigit(c)) {
-      if (++seen > kMostDigits) return Wrong("has too many digits");
+      if (++seen > kMaxDigits) return Wrong("has too many digits");
       digits = digits * 10 + (c - '0');
       if (point) divisor *= 10;
     } else {

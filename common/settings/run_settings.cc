@@ -27,8 +27,8 @@ namespace cobblestone::settings {
 namespace {
 
 constexpr std::size_t kLargestFile = 1u << 20;  // bytes; a configuration file is a few KiB
-constexpr std::size_t kMostErrors = 20;
-constexpr std::size_t kMostProjects = 10000;
+constexpr std::size_t kMaxErrors = 20;
+constexpr std::size_t kMaxProjects = 10000;
 constexpr std::size_t kLongestSocketPath = sizeof(sockaddr_un::sun_path) - 1;
 
 // 1-based, as in editors.
@@ -200,9 +200,9 @@ class Reader {
 
   void ReadProjects(const YAML::Node& list, Place list_place) {
     if (list.IsNull()) return;
-    if (!list.IsSequence() || list.size() > kMostProjects) {
+    if (!list.IsSequence() || list.size() > kMaxProjects) {
       Error(list_place, "projects: found " + KindOf(list) + "; allowed: a list of at most " +
-                            std::to_string(kMostProjects) + " projects such as - {id: 1, name: example}");
+                            std::to_string(kMaxProjects) + " projects such as - {id: 1, name: example}");
       return;
     }
     std::set<ProjectId> ids;
@@ -435,7 +435,7 @@ class Reader {
   }
 
   void Error(Place place, const std::string& what) {
-    if (errors_.size() == kMostErrors) {
+    if (errors_.size() == kMaxErrors) {
       ++errors_left_out_;
       return;
     }

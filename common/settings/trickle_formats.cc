@@ -16,7 +16,7 @@ namespace cobblestone::settings {
 namespace {
 
 constexpr std::size_t kLargestFormatsFile = 1u << 20;  // bytes; a file of formats is a few KiB
-constexpr std::size_t kMostFormatsErrors = 20;
+constexpr std::size_t kMaxFormatsErrors = 20;
 
 class FormatsReader {
  public:
@@ -33,7 +33,7 @@ class FormatsReader {
     }
     if (errors_.empty()) return std::move(formats_);
     std::string all;
-    for (std::size_t k = 0; k < std::min(errors_.size(), kMostFormatsErrors); ++k)
+    for (std::size_t k = 0; k < std::min(errors_.size(), kMaxFormatsErrors); ++k)
       all += (k == 0 ? "" : "\n") + errors_[k];
     return Status::InvalidArgument(all);
   }

@@ -111,12 +111,12 @@ void TableBase::Remove(std::size_t at) {
 // memory. The more rows and doublings, the more lookups of absent rows read the store and find nothing.
 void TableBase::CountStored(const Key& key, std::size_t bytes) {
   constexpr std::size_t kLeast = 4096;
-  constexpr std::size_t kMost = std::size_t{1} << 22;
+  constexpr std::size_t kMax = std::size_t{1} << 22;
   ++outside_;
   outside_bytes_ += bytes;
   if (filter_.empty()) {
     filter_.assign(kLeast, 0);
-  } else if (outside_ * 4 > filter_.size() && filter_.size() < kMost) {
+  } else if (outside_ * 4 > filter_.size() && filter_.size() < kMax) {
     const std::size_t half = filter_.size();
     filter_.resize(2 * half);
     std::copy_n(filter_.begin(), half, filter_.begin() + static_cast<std::ptrdiff_t>(half));

@@ -60,7 +60,7 @@ void Watermarks::OnOutside(std::size_t input, std::uint64_t number) {
     const auto at = std::lower_bound(ahead.begin(), ahead.end(), number);
     if (at != ahead.end() && *at == number) return;
     ahead.insert(at, number);
-    if (ahead.size() > kMostAhead) ahead.pop_back();
+    if (ahead.size() > kMaxAhead) ahead.pop_back();
     ahead_[input] = true;
     return;
   }

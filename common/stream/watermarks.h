@@ -55,7 +55,7 @@ class Watermarks {
   // Most unannounced numbers remembered per input: more than an input is ever ahead of the control topic.
   // Beyond the limit the smallest are kept, because they are announced first; a forgotten watermark passes
   // with a later one.
-  static constexpr std::size_t kMostAhead = 1000;
+  static constexpr std::size_t kMaxAhead = 1000;
 
   // `sources`: partitions of the stage upstream; 0: none. `outside`: inputs that external producers append
   // to.

@@ -30,8 +30,8 @@ namespace {
 constexpr std::size_t kSourcesCompared = 1000;
 
 constexpr std::size_t kPieceBytes = 1u << 20;
-constexpr std::uint64_t kMostLines = 1'000'000;
-constexpr std::size_t kMostListed = 100;     // bad lines
+constexpr std::uint64_t kMaxLines = 1'000'000;
+constexpr std::size_t kMaxListed = 100;      // bad lines
 constexpr std::size_t kLongestReason = 300;  // bytes
 constexpr std::size_t kBlocksOnTheirWay = 4;
 
@@ -74,7 +74,7 @@ ReadLine Read(gateway::EventBatch::Format format, std::string_view raw) {
   return ReadEnvelope(raw, std::move(*envelope));
 }
 
-bool HasRoom(const std::vector<gateway::BadEventLine>& list) { return list.size() < kMostListed; }
+bool HasRoom(const std::vector<gateway::BadEventLine>& list) { return list.size() < kMaxListed; }
 
 // Fills the bad and forbidden lines of `outcome`. `envelopes` gets an entry for each JSON line that is not
 // blank, an empty one for a bad line, so that only bad lines are parsed again.
@@ -82,8 +82,8 @@ Status CheckLines(const gateway::EventBatch& batch, gateway::EventOutcome* outco
                   EnvelopeQueue* envelopes) {
   std::string_view raw;
   for (BatchLines counted(batch); counted.Next(&raw);)  // checked before any line is parsed
-    if (counted.passed() > kMostLines)
-      return Status::InvalidArgument("the batch has more than " + std::to_string(kMostLines) +
+    if (counted.passed() > kMaxLines)
+      return Status::InvalidArgument("the batch has more than " + std::to_string(kMaxLines) +
                                      " lines; no events were ingested: send smaller batches");
   BatchLines lines(batch);
   while (lines.Next(&raw)) {

@@ -385,7 +385,7 @@ Status Ingest(Client& client, std::unique_ptr<EventStream> events, const IngestO
     summary->bad += outcome->refused;
     summary->completions += parcel.completions;
     for (BadLine& bad : parcel.bad_lines)
-      if (summary->bad_lines.size() < kMostBadLinesKept) summary->bad_lines.push_back(std::move(bad));
+      if (summary->bad_lines.size() < kMaxBadLinesKept) summary->bad_lines.push_back(std::move(bad));
     if (progress) {
       progress({reading->bytes_read.load(std::memory_order_relaxed), reading->events->bytes_total(),
                 summary->events});

@@ -48,7 +48,7 @@ struct BadLine {
   std::uint64_t line = 0;  // from 1
   std::string problem;
 };
-inline constexpr std::size_t kMostBadLinesKept = 20;
+inline constexpr std::size_t kMaxBadLinesKept = 20;
 
 struct IngestSummary {
   events::EventFormat format = events::EventFormat::kJsonLines;

@@ -71,8 +71,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::minutes kDrainPatience{10};
 constexpr std::chrono::seconds kDrainToldEvery{5};
-constexpr std::size_t kMostSources = 64;  // with an open publisher, besides sources in use
-constexpr double kSilentAfter = 15;       // s: an older status of a worker is not current
+constexpr std::size_t kMaxSources = 64;  // with an open publisher, besides sources in use
+constexpr double kSilentAfter = 15;      // s: an older status of a worker is not current
 
 double WallClock() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -402,10 +402,10 @@ class RealKafkaClient final : public KafkaClient {
     return turn;
   }
 
-  // Removes the least recently used sources beyond kMostSources. Needs mutex_.
+  // Removes the least recently used sources beyond kMaxSources. Needs mutex_.
   std::vector<std::shared_ptr<Source>> CloseTheIdle() {
     std::vector<std::shared_ptr<Source>> closed;
-    while (sources_.size() > kMostSources) {
+    while (sources_.size() > kMaxSources) {
       auto oldest = sources_.end();
       for (auto at = sources_.begin(); at != sources_.end(); ++at)
         if (at->second.use_count() == 1 &&

@@ -22,7 +22,7 @@ using ledger::LedgerPlaces;
 
 namespace {
 
-constexpr std::uint64_t kMostRefusalsShown = 10000;
+constexpr std::uint64_t kMaxRefusalsShown = 10000;
 // A question waits this long for an idle pipeline, then the client repeats it: a stopping server is not
 // delayed.
 constexpr auto kIdlePatience = std::chrono::seconds(1);
@@ -177,8 +177,8 @@ Result<nlohmann::json> AnswerOf(Engine& engine, const Question& question, Parame
   if (path == "/refused") {
     const auto from = parameters.Optional<std::uint64_t>("from", 0);
     const auto limit = parameters.Optional<std::uint64_t>("limit", 20);
-    if (limit > kMostRefusalsShown)
-      parameters.Fail("limit must be at most " + std::to_string(kMostRefusalsShown));
+    if (limit > kMaxRefusalsShown)
+      parameters.Fail("limit must be at most " + std::to_string(kMaxRefusalsShown));
     if (!parameters.status().ok()) return parameters.status();
     return engine.questions().RefusedList(from, limit);
   }

@@ -22,7 +22,7 @@ Result<std::uint64_t> RefusedSoFar(Client& client) {
 Result<Refusals> RefusedSince(Client& client, std::uint64_t from) {
   auto answer = client.Ask(
       {.path = "/refused",
-       .parameters = {{"from", std::to_string(from)}, {"limit", std::to_string(kMostRefusalsCounted)}}});
+       .parameters = {{"from", std::to_string(from)}, {"limit", std::to_string(kMaxRefusalsCounted)}}});
   if (!answer.ok()) return answer.status();
   Refusals refusals;
   for (json& one : (*answer)["refused"]) {
@@ -31,7 +31,7 @@ Result<Refusals> RefusedSince(Client& client, std::uint64_t from) {
     if (one.contains("source")) continue;
     ++refusals.all;
     ++refusals.by_reason[one.value("reason", "")];
-    if (refusals.first.size() < kMostRefusalsTold) refusals.first.push_back(std::move(one));
+    if (refusals.first.size() < kMaxRefusalsListed) refusals.first.push_back(std::move(one));
   }
   refusals.lines.assign(refusals.first.size(), 0);
   return refusals;
@@ -40,7 +40,7 @@ Result<Refusals> RefusedSince(Client& client, std::uint64_t from) {
 void PrintRefusals(const Refusals& refusals) {
   if (refusals.all == 0) return;
   std::printf("%s%s events were refused:", WithCommas(refusals.all).c_str(),
-              refusals.all == kMostRefusalsCounted ? " or more" : "");
+              refusals.all == kMaxRefusalsCounted ? " or more" : "");
   for (const auto& [reason, count] : refusals.by_reason)
     std::printf(" %s %s", reason.c_str(), WithCommas(count).c_str());
   std::printf("\n");

@@ -11,11 +11,11 @@
 
 namespace cobblestone::access {
 
-inline constexpr std::size_t kMostRefusalsTold = 20;
-inline constexpr std::uint64_t kMostRefusalsCounted = 10000;
+inline constexpr std::size_t kMaxRefusalsListed = 20;
+inline constexpr std::uint64_t kMaxRefusalsCounted = 10000;
 
 struct Refusals {
-  std::uint64_t all = 0;  // up to kMostRefusalsCounted
+  std::uint64_t all = 0;  // up to kMaxRefusalsCounted
   std::map<std::string, std::uint64_t> by_reason;
   std::vector<nlohmann::json> first;  // records of RefusedList
   std::vector<std::uint64_t> lines;   // of `first`, from 1; 0 if unknown

@@ -45,13 +45,13 @@ wire::UserMember MemberOf(const exports::User& user) {
 }
 
 wire::HostMember MemberOf(const exports::Host& host) {
-  constexpr std::int64_t kMostCpus = std::numeric_limits<std::uint32_t>::max();
+  constexpr std::int64_t kMaxCpus = std::numeric_limits<std::uint32_t>::max();
   return {.host = HostId(AccountNumber(host.id)),
           .user = UserId(AccountNumber(host.userid)),
           .cross_project_id = {},
           .whetstone = host.p_fpops,
           .dhrystone = host.p_iops,
-          .cpus = static_cast<std::uint32_t>(std::clamp<std::int64_t>(host.p_ncpus, 0, kMostCpus)),
+          .cpus = static_cast<std::uint32_t>(std::clamp<std::int64_t>(host.p_ncpus, 0, kMaxCpus)),
           .create_time = TimeOrNone(static_cast<double>(host.create_time)),
           .name = {},
           .profile = wire::HostProfile{.create_time = host.create_time,

@@ -9,7 +9,7 @@ namespace cobblestone::boinc {
 namespace {
 
 constexpr std::string_view kTable = "msg_from_host";
-constexpr std::size_t kMostOthersNamed = 5;
+constexpr std::size_t kMaxOthersNamed = 5;
 
 bool IsWordChar(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '@' || c == '.' ||
@@ -162,7 +162,7 @@ Status TrickleDumpReader::Take(Kind kind, std::string_view text, std::vector<Tri
         return Status::Ok();
       }
       if (!ours()) {
-        if (others_.size() < kMostOthersNamed) others_.insert(table_);
+        if (others_.size() < kMaxOthersNamed) others_.insert(table_);
         at_ = sign(';') ? At::kStatement : At::kEnd;
         return Status::Ok();
       }

@@ -72,7 +72,7 @@ std::vector<wire::TrickleElement> OthersOf(const TrickleBody& body) {
   const auto keep = [&](const std::string& name, const std::string& text) {
     if (text.empty()) return;
     bytes += text.size();
-    others.push_back({.name = name, .text = bytes <= kMostKeptText ? text : std::string()});
+    others.push_back({.name = name, .text = bytes <= kMaxKeptText ? text : std::string()});
   };
   keep("result", body.model_result);
   keep("wu", body.workunit);

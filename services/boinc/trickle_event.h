@@ -42,7 +42,7 @@ struct TrickleFormat {
 };
 
 // Maximum size of the texts without payment that an event keeps (wire::Trickle::others), bytes.
-inline constexpr std::size_t kMostKeptText = 16 << 10;
+inline constexpr std::size_t kMaxKeptText = 16 << 10;
 
 struct TrickleEvent {
   // id: that of the row; time: the row's create_time; the caller sets the project.

@@ -145,8 +145,8 @@ class BodyReader {
     path_.push_back({.name = tag, .line = Line()});
     if (path_.size() > kDeepestTrickleElement + 1)
       return Fail(Line(), "elements nested deeper than " + std::to_string(kDeepestTrickleElement));
-    if (++elements_ > kMostTrickleElements + 1)
-      return Fail(Line(), "more than " + std::to_string(kMostTrickleElements) + " elements");
+    if (++elements_ > kMaxTrickleElements + 1)
+      return Fail(Line(), "more than " + std::to_string(kMaxTrickleElements) + " elements");
     for (; *attributes != nullptr; attributes += 2) {
       body_.others.push_back({.name = PathOf(path_.size()) + "@" + attributes[0],
                               .text = std::string(Trimmed(attributes[1])),

@@ -25,7 +25,7 @@
 namespace cobblestone::boinc {
 
 inline constexpr std::size_t kLargestTrickle = 256 << 10;  // bytes
-inline constexpr std::size_t kMostTrickleElements = 1000;
+inline constexpr std::size_t kMaxTrickleElements = 1000;
 inline constexpr std::size_t kDeepestTrickleElement = 16;
 inline constexpr std::size_t kLongestTrickleName = 254;  // of a result or a variety: BOINC's column
 

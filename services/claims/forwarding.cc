@@ -30,7 +30,7 @@ using wire::RefusalReason;
 namespace {
 
 // No real chain of merges is this long; the limit ends a cycle of merges.
-constexpr std::uint32_t kMostHops = 16;
+constexpr std::uint32_t kMaxHops = 16;
 
 // The event with its host replaced.
 Result<std::string> Rename(std::string_view bytes, HostId host) {
@@ -221,7 +221,7 @@ void ClaimsStage::ForwardResult(const Key& key, std::uint64_t line, Emitter& out
 
 bool ClaimsStage::ForwardEvent(const RecordView& record, ProjectId project, ResultId result, HostId named,
                                Emitter& out) {
-  if (forwarded_.rows() == 0 || hops_ >= kMostHops) [[likely]]
+  if (forwarded_.rows() == 0 || hops_ >= kMaxHops) [[likely]]
     return false;
   const ForwardedResult* row = forwarded_.Find(ResultKey(project.value, result.value, named));
   if (row == nullptr) return false;

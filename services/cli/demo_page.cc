@@ -36,7 +36,7 @@ constexpr auto kLongestAnswer = std::chrono::seconds(60);
 // A second of the demo is a quarter of an hour of the project, so that scales visibly change.
 constexpr double kFasterThanTime = 900;
 constexpr double kSecondsOfTraffic = 4 * 3600;
-constexpr std::size_t kMostLines = 20000;  // per batch
+constexpr std::size_t kMaxLines = 20000;  // per batch
 
 std::string RandomToken() {
   static constexpr char kDigits[] = "0123456789abcdef";
@@ -76,7 +76,7 @@ class Traffic {
     const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
     const auto due = static_cast<std::uint64_t>(seconds * results_per_s_);
     std::string envelope;
-    for (; lines_ < kMostLines && generator_.results_sent() <= due && generator_.Next(&envelope); ++lines_) {
+    for (; lines_ < kMaxLines && generator_.results_sent() <= due && generator_.Next(&envelope); ++lines_) {
       for (std::size_t size = envelope.size(); true; size >>= 7) {
         body_ += static_cast<char>((size & 0x7f) | (size > 0x7f ? 0x80 : 0));
         if (size <= 0x7f) break;

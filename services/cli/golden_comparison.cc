@@ -17,7 +17,7 @@ using embedded::Engine;
 
 namespace {
 
-constexpr std::size_t kMostTold = 10;
+constexpr std::size_t kMaxListed = 10;
 constexpr int kValid = 1;  // validate_state of the golden data
 
 // Non-finite numbers are text in the golden data.
@@ -41,7 +41,7 @@ std::string Digits(double value) {
 
 void Differs(GoldenComparison& comparison, std::uint64_t result, const std::string& how) {
   ++comparison.different;
-  if (comparison.first.size() < kMostTold)
+  if (comparison.first.size() < kMaxListed)
     comparison.first.push_back("result " + std::to_string(result) + ": " + how);
 }
 

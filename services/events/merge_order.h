@@ -29,7 +29,7 @@ class MergeOrder {
     const std::uint32_t project = event->head.project.value;
     const Host one{project, merge->host.value};
     const Host other{project, merge->into.value};
-    const bool waits = named_.size() >= kMostNamed || named_.count(one) != 0 || named_.count(other) != 0;
+    const bool waits = named_.size() >= kMaxNamed || named_.count(one) != 0 || named_.count(other) != 0;
     if (waits) named_.clear();
     named_.insert({one, other});
     return waits;
@@ -37,7 +37,7 @@ class MergeOrder {
 
  private:
   using Host = std::pair<std::uint32_t, std::uint64_t>;  // project, host id
-  static constexpr std::size_t kMostNamed = 100'000;
+  static constexpr std::size_t kMaxNamed = 100'000;
 
   std::set<Host> named_;  // hosts in merges since the last wait
 };

@@ -10,7 +10,7 @@
 namespace cobblestone::exports {
 namespace {
 
-constexpr int kMostWarnings = 20;
+constexpr int kMaxWarnings = 20;
 constexpr std::uint64_t kProgressRows = 256;
 
 // Counts in tables.xml. A count of 0 is not written, like that of a table that the spec does not contain.
@@ -230,7 +230,7 @@ class Exporter {
 
   void WarnOfOwner(const Host& host) {
     if (!options_.warn) return;
-    if (++warnings_ > kMostWarnings) {
+    if (++warnings_ > kMaxWarnings) {
       ++suppressed_;
       return;
     }

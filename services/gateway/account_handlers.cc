@@ -12,9 +12,9 @@ using wire::AccountKind;
 
 namespace {
 
-constexpr std::uint64_t kMostRankings = std::numeric_limits<std::int64_t>::max();
-constexpr std::uint64_t kMostRows = 1000;
-constexpr std::uint64_t kMostOffset = 100000000;
+constexpr std::uint64_t kMaxRankings = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t kMaxRows = 1000;
+constexpr std::uint64_t kMaxOffset = 100000000;
 constexpr std::size_t kHostsShown = 100;
 constexpr std::size_t kMembersShown = 20;
 constexpr std::size_t kLongestSearch = 200;
@@ -84,7 +84,7 @@ Answer Handlers::Team(const Request& request) {
 
 Answer Handlers::Grants(const Request& request, AccountKind kind) {
   Query query(request);
-  const std::uint64_t limit = query.Number("limit", 20, kMostRows);
+  const std::uint64_t limit = query.Number("limit", 20, kMaxRows);
   if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
   const auto subject = SubjectOf(request);
   if (!subject.ok()) return ErrorAnswer(subject.status());
@@ -120,9 +120,9 @@ Answer Handlers::TeamGrants(const Request& request) { return Grants(request, Acc
 Answer Handlers::Top(const Request& request, AccountKind kind) {
   Query query(request);
   const bool recent = query.Word("by", {"total", "rac"}) == "rac";
-  const view::Questions::Page page{.ranking = query.Number("ranking", 0, kMostRankings),
-                                   .offset = query.Number("offset", 0, kMostOffset),
-                                   .limit = query.Number("limit", 50, kMostRows)};
+  const view::Questions::Page page{.ranking = query.Number("ranking", 0, kMaxRankings),
+                                   .offset = query.Number("offset", 0, kMaxOffset),
+                                   .limit = query.Number("limit", 50, kMaxRows)};
   if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
   if (!visibility_.leaders())
     return ErrorAnswer(403, "forbidden", "lists of leaders are turned off (gateway.leaders)");
@@ -161,7 +161,7 @@ Answer Handlers::Search(const Request& request) {
   Query query(request);
   const std::string text = query.RequiredText("q", kLongestSearch);
   const std::string kind = query.Word("kind", {"any", "user", "host", "team"});
-  const std::uint64_t limit = query.Number("limit", 20, kMostRows);
+  const std::uint64_t limit = query.Number("limit", 20, kMaxRows);
   if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
   if (!visibility_.MaySeeAll(request.rights)) return Forbidden(request);
   const auto project = ProjectOf(request);

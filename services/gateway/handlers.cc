@@ -14,12 +14,12 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::uint64_t kMostIds = std::numeric_limits<std::int64_t>::max();
-constexpr std::uint64_t kMostProjects = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint64_t kMostRefused = 1000;
-constexpr std::uint64_t kMostEpochs = 5000;
+constexpr std::uint64_t kMaxIds = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t kMaxProjects = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t kMaxRefused = 1000;
+constexpr std::uint64_t kMaxEpochs = 5000;
 constexpr std::size_t kLongestSource = 200;
-constexpr std::size_t kMostBadLines = 100;  // the pipeline lists at most this many
+constexpr std::size_t kMaxBadLines = 100;  // the pipeline lists at most this many
 constexpr auto kRestedAge = std::chrono::milliseconds(100);
 constexpr std::size_t kProjectsRested = 1000;
 constexpr std::string_view kJsonLines = "application/x-ndjson";
@@ -64,8 +64,8 @@ Answer BadBatch(const EventBatch& batch, const EventOutcome& outcome) {
   std::string message =
       LineText(batch, outcome.bad.front()) +
       ". No events of the batch were ingested; with bad_lines=refuse the other lines are ingested";
-  if (outcome.bad.size() >= kMostBadLines)
-    message += ". The batch was read up to bad line " + std::to_string(kMostBadLines);
+  if (outcome.bad.size() >= kMaxBadLines)
+    message += ". The batch was read up to bad line " + std::to_string(kMaxBadLines);
   return JsonAnswer({{"error", {{"code", "invalid_argument"}, {"message", message}}},
                      {"source", batch.source},
                      {"lines", outcome.lines},
@@ -87,7 +87,7 @@ Handlers::Handlers(view::Questions& questions, Pipeline& pipeline, TokenStore& t
       }) {}
 
 Result<ProjectId> Handlers::ProjectOf(const Request& request) {
-  const auto number = PathNumber(request.segments.at(0), kMostProjects);
+  const auto number = PathNumber(request.segments.at(0), kMaxProjects);
   if (!number.ok()) return number.status();
   const ProjectId project(static_cast<std::uint32_t>(*number));
   if (Status s = questions_.CheckProject(project); !s.ok()) return s;
@@ -97,7 +97,7 @@ Result<ProjectId> Handlers::ProjectOf(const Request& request) {
 Result<Handlers::Subject> Handlers::SubjectOf(const Request& request) {
   const auto project = ProjectOf(request);
   if (!project.ok()) return project.status();
-  const auto id = PathNumber(request.segments.at(1), kMostIds);
+  const auto id = PathNumber(request.segments.at(1), kMaxIds);
   if (!id.ok()) return id.status();
   return Subject{.project = *project, .id = *id};
 }
@@ -177,12 +177,12 @@ Answer Handlers::Tasks(const Request& request) {
 Answer Handlers::RefusedList(const Request& request) {
   if (!visibility_.MaySeeAll(request.rights)) return Forbidden(request);
   Query query(request);
-  const std::uint64_t limit = query.Number("limit", 20, kMostRefused);
+  const std::uint64_t limit = query.Number("limit", 20, kMaxRefused);
   const bool newest_first = !query.Has("from");
   if (query.Has("from") && query.Has("before"))
     query.Fail("from lists upwards and before lists downwards: set only one of them");
-  const std::uint64_t from = query.Number("from", 0, kMostIds);
-  const std::uint64_t before = query.Number("before", kMostIds, kMostIds);
+  const std::uint64_t from = query.Number("from", 0, kMaxIds);
+  const std::uint64_t before = query.Number("before", kMaxIds, kMaxIds);
   if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
   json as_of = AsOfAll(questions_);
   auto list = newest_first ? questions_.RefusedBefore(before, limit) : questions_.RefusedList(from, limit);
@@ -196,7 +196,7 @@ Answer Handlers::RefusedShow(const Request& request) {
   if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
   // The first refusal has the number 0.
   const auto number = request.segments.at(0) == "0" ? Result<std::uint64_t>(std::uint64_t{0})
-                                                    : PathNumber(request.segments.at(0), kMostIds);
+                                                    : PathNumber(request.segments.at(0), kMaxIds);
   if (!number.ok()) return ErrorAnswer(number.status());
   json as_of = AsOfAll(questions_);
   auto one = questions_.RefusedShow(*number);
@@ -208,7 +208,7 @@ Answer Handlers::RefusedShow(const Request& request) {
 Answer Handlers::Resubmit(const Request& request) {
   if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
   const auto number = request.segments.at(0) == "0" ? Result<std::uint64_t>(std::uint64_t{0})
-                                                    : PathNumber(request.segments.at(0), kMostIds);
+                                                    : PathNumber(request.segments.at(0), kMaxIds);
   if (!number.ok()) return ErrorAnswer(number.status());
   auto done = pipeline_.Resubmit(*number);
   return done.ok() ? JsonAnswer({{"data", std::move(*done)}}) : ErrorAnswer(done.status());
@@ -229,7 +229,7 @@ Answer Handlers::Events(const Request& request) {
   Query query(request);
   EventBatch batch;
   batch.source = query.RequiredText("source", kLongestSource);
-  batch.first_line = query.Number("first_line", 0, kMostIds);
+  batch.first_line = query.Number("first_line", 0, kMaxIds);
   batch.refuse_bad_lines = query.Word("bad_lines", {"stop", "refuse"}) == "refuse";
   if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
   if (request.content_type == kProtobuf) {
@@ -298,9 +298,9 @@ Answer Handlers::Scales(const Request& request) {
 Answer Handlers::ScalesHistory(const Request& request) {
   Query query(request);
   view::EpochsWanted wanted;
-  wanted.limit = query.Number("limit", 500, kMostEpochs);
+  wanted.limit = query.Number("limit", 500, kMaxEpochs);
   wanted.evenly = query.Word("pick", {"newest", "evenly"}) == "evenly";
-  if (query.Has("before")) wanted.before = query.RequiredNumber("before", 0, kMostIds);
+  if (query.Has("before")) wanted.before = query.RequiredNumber("before", 0, kMaxIds);
   if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
   const auto project = ProjectOf(request);
   if (!project.ok()) return ErrorAnswer(project.status());

@@ -15,8 +15,8 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t kMostWaiting = 32;  // events of one stream
-constexpr std::size_t kMostGrants = 5;    // per look
+constexpr std::size_t kMaxWaiting = 32;  // events of one stream
+constexpr std::size_t kMaxGrants = 5;    // per look
 // Grants read to compute the rate of credit; if there are more, these are a sample.
 constexpr std::size_t kGrantsRead = 2000;
 constexpr auto kHeartbeat = std::chrono::seconds(10);
@@ -147,7 +147,7 @@ void LiveFeed::Run() {
       for (const Event& event : events) {
         const auto& text = stream->sees_all_ ? event.all : event.others;
         if (!text || (!stream->sees_accounts_ && &event != &events.front())) continue;
-        if (stream->waiting_.size() >= kMostWaiting) stream->waiting_.pop_front();
+        if (stream->waiting_.size() >= kMaxWaiting) stream->waiting_.pop_front();
         stream->waiting_.push_back(text);
       }
       stream->ready_.notify_all();
@@ -186,7 +186,7 @@ void LiveFeed::AddGrants(CreditSeen* credit, std::vector<Event>* events) {
     if (!wire::DecodeGrantHead(record, &head) || head.kind != wire::GrantKind::kFinal) return;
     credit->micro += static_cast<double>(head.credit_micro);
     ++credit->counted;
-    if (newest.size() == kMostGrants) newest.pop_front();
+    if (newest.size() == kMaxGrants) newest.pop_front();
     newest.push_back(head);
   });
   if (!read.ok()) return;  // only a sample is shown in any case

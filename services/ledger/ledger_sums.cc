@@ -24,7 +24,7 @@ namespace {
 using stream::IndexedLog;
 
 constexpr std::string_view kMagic = "cobblestone ledger sums 2\n";
-constexpr std::size_t kMostUnsettled = 1'000'000;
+constexpr std::size_t kMaxUnsettled = 1'000'000;
 constexpr std::uint64_t kProgressRecords = 1 << 16;
 
 auto OrderOf(const LedgerSums::Entry& entry) { return std::tie(entry.project, entry.account, entry.id); }
@@ -49,7 +49,7 @@ LedgerSums::ProjectTotals LedgerSums::TotalsOf(ProjectId project) const {
 
 void LedgerSums::Add(ProjectId project, LedgerAccount account, std::uint64_t id, credit::MicroTotal micro) {
   entries_.push_back({.project = project.value, .account = account, .id = id, .micro = micro});
-  if (entries_.size() - settled_ >= kMostUnsettled) Settle();
+  if (entries_.size() - settled_ >= kMaxUnsettled) Settle();
 }
 
 void LedgerSums::Settle() {

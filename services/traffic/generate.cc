@@ -152,7 +152,7 @@ Status CheckGenerateOptions(const GenerateOptions& options) {
   if (options.trickles > 255) return BadOption("trickles", std::to_string(options.trickles), "at most 255");
   if (options.trickles > 0 && !options.dispatches)
     return BadOption("trickles", std::to_string(options.trickles), "0 where there are no dispatches");
-  if (options.reports > kMostReports)
+  if (options.reports > kMaxReports)
     return BadOption("reports", std::to_string(options.reports), "at most 1000");
   if (!(options.start_time >= 1e8 && options.start_time <= 1e11)) {
     return BadOption("start_time", Number(options.start_time), "UNIX seconds from 1e8 to 1e11");

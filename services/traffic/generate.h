@@ -22,7 +22,7 @@
 
 namespace cobblestone::traffic {
 
-inline constexpr std::uint32_t kMostReports = 1000;  // per machine
+inline constexpr std::uint32_t kMaxReports = 1000;  // per machine
 
 // A share is a fraction from 0 to 1.
 struct GenerateOptions {
@@ -69,7 +69,7 @@ struct GenerateOptions {
   // Share of hosts that an account manager knows as machines; their events are sent with the members
   // (generate_machines.cc).
   double machines = 0;
-  std::uint32_t reports = 10;  // per machine, evenly spaced over the time; at most kMostReports
+  std::uint32_t reports = 10;  // per machine, evenly spaced over the time; at most kMaxReports
   // Share of reports: late, repeated, lost, of a client that started again, greedy or wrong.
   double bad_reports = 0;
   double team_changes = 0;  // share of users who change their team from time to time

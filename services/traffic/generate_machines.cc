@@ -29,12 +29,12 @@ constexpr std::uint64_t kBadMachineFates = 7;
 constexpr double kGreed = 1e4;  // times the machine's work
 constexpr double kGreedyGpus = 1e6;
 // Share of the machine's capacity that this project uses.
-constexpr double kLeastBusy = 0.1;
-constexpr double kMostBusy = 0.5;
-constexpr std::uint64_t kMostJobs = 4;  // of a device, between two reports
-constexpr double kFailing = 0.2;        // share of reports with a job that has failed
+constexpr double kMinBusy = 0.1;
+constexpr double kMaxBusy = 0.5;
+constexpr std::uint64_t kMaxJobs = 4;  // of a device, between two reports
+constexpr double kFailing = 0.2;       // share of reports with a job that has failed
 
-std::uint64_t DrawOf(std::uint64_t host, std::uint32_t report) { return host * kMostReports + report; }
+std::uint64_t DrawOf(std::uint64_t host, std::uint32_t report) { return host * kMaxReports + report; }
 
 }  // namespace
 
@@ -79,10 +79,10 @@ void Generator::AddWork(std::uint64_t host, std::uint32_t report, ReportFate fat
   const std::uint64_t draw = DrawOf(host, report);
   const auto add = [&](bool cpu, wire::ResourceCounter& counter) {
     const std::uint64_t of_device = draw * 2 + (cpu ? 0 : 1);
-    const double busy = kLeastBusy + (kMostBusy - kLeastBusy) * Unit(of_device, kBusy);
+    const double busy = kMinBusy + (kMaxBusy - kMinBusy) * Unit(of_device, kBusy);
     const double run_time =
         passed * busy * (cpu ? CpusOf(host) : 1) * (fate == ReportFate::kGreedy ? kGreed : 1);
-    const std::uint64_t jobs = 1 + Below(of_device, kJobs, kMostJobs);
+    const std::uint64_t jobs = 1 + Below(of_device, kJobs, kMaxJobs);
     counter.credit +=
         credit::CreditOfFlops(run_time * (cpu ? CpuFlopsOf(host) : GpuFlopsOf(host)), credit::Constants{});
     counter.run_time += run_time;

@@ -29,7 +29,7 @@ std::string ExactText(double value) {
 }
 
 // Unpaid trickles of a result that an answer contains at most, for each partition of the ledger.
-constexpr std::size_t kMostUnpaidTold = 1000;
+constexpr std::size_t kMaxUnpaidListed = 1000;
 
 bool Corrects(std::uint32_t flags) { return (flags & credit::kGrantCorrects) != 0; }
 
@@ -179,7 +179,7 @@ Result<json> Questions::GrantJson(ProjectId project, const LedgerPlace& place, s
 }
 
 Result<json> Questions::Unpaid(ProjectId project, ResultId result, const json& partials) {
-  auto places = ledger_.TricklesOf(project, result, kMostUnpaidTold);
+  auto places = ledger_.TricklesOf(project, result, kMaxUnpaidListed);
   if (!places.ok()) return places.status();
   places->erase(std::unique(places->begin(), places->end()), places->end());
   json unpaid = json::array();
@@ -287,7 +287,7 @@ Result<json> Questions::Explain(ProjectId project, ResultId result) {
   const auto unpaid = Unpaid(project, result, partials);
   if (!unpaid.ok()) return unpaid.status();
   if (!unpaid->empty()) answer["unpaid"] = *unpaid;
-  if (unpaid->size() >= kMostUnpaidTold) answer["unpaid_newest"] = true;
+  if (unpaid->size() >= kMaxUnpaidListed) answer["unpaid_newest"] = true;
   if (!grants.empty() || !judged_invalid.is_null()) return answer;
   // Not in the ledger: answers with the result's pending events.
   const auto pending = PendingJson(project, result);

@@ -229,9 +229,9 @@ TEST_F(TimeByProject, AnEndlessSourceOfBroadcastsDoesNotStarveOthers) {
   Begin(1, kOld);
   std::atomic<bool> others_done = false;
   std::atomic<std::uint64_t> sent = 0;
-  constexpr std::uint64_t kMost = 4000;
+  constexpr std::uint64_t kMax = 4000;
   std::thread broadcasts([&] {
-    for (std::uint64_t line = 0; line < kMost && !others_done; ++line) {
+    for (std::uint64_t line = 0; line < kMax && !others_done; ++line) {
       AppendBlock block{.source = "broadcasts", .first_line = line, .barrier = line % 2 == 0};
       wire::Event event{.head = {.id = line + 1, .project = ProjectId(2), .time = kOld}, .body = {}};
       if (block.barrier)
@@ -255,7 +255,7 @@ TEST_F(TimeByProject, AnEndlessSourceOfBroadcastsDoesNotStarveOthers) {
   }
   others_done = true;
   broadcasts.join();
-  EXPECT_LT(sent, kMost) << "all others were appended before this source came to its end";
+  EXPECT_LT(sent, kMax) << "all others were appended before this source came to its end";
 }
 
 }  // namespace

@@ -385,7 +385,7 @@ std::map<ResultKey, BigMicro> EarnedBy(const Outcome& outcome) {
 
 // The results whose earnings differ from the oracle's, with their ledger records and refusals.
 std::string ResultsThatDiffer(Engine& engine, const Outcome& expected) {
-  constexpr std::size_t kMost = 5;
+  constexpr std::size_t kMax = 5;
   auto wanted = EarnedBy(expected);
   const auto got = EarnedBy(OutcomeOf(engine));
   for (const auto& [key, micro] : got)
@@ -394,7 +394,7 @@ std::string ResultsThatDiffer(Engine& engine, const Outcome& expected) {
   for (const auto& [key, micro] : wanted) {
     const auto found = got.find(key);
     const BigMicro other = found == got.end() ? 0 : found->second;
-    if (other != micro && differ.size() < kMost)
+    if (other != micro && differ.size() < kMax)
       differ[key.result] = "result " + std::to_string(key.result) + ": " + TextOf(other) + " instead of " +
                            TextOf(micro) + "\n";
   }

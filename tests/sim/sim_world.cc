@@ -41,9 +41,9 @@ using stream::kafka::Phase;
 using stream::kafka::Worker;
 
 constexpr stream::TopicIndex kCheckpoint = wire::kTopicCount;
-constexpr int kMostMachines = 3;
+constexpr int kMaxMachines = 3;
 constexpr int kStepsToRest = 20000;
-constexpr int kMostTurns = 2000000;
+constexpr int kMaxTurns = 2000000;
 
 std::vector<stream::TopicSpec> Topics() {
   auto topics = wire::Manifest(kSimPartitions);
@@ -107,7 +107,7 @@ class World {
              .checkpoint_bytes = 600,
              .object_bytes = 20000,
              .rules_version = kRulesVersion};
-    for (int m = 0; m < kMostMachines; ++m) {
+    for (int m = 0; m < kMaxMachines; ++m) {
       machines_.push_back(std::make_unique<Machine>());
       machines_.back()->name = "w" + std::to_string(m);
     }
@@ -146,7 +146,7 @@ class World {
     Start(*machines_[0]);
     if (!schedule_.calm) cluster_.set_faults(DrawFaults());
     for (int turns = 0; Feed(); ++turns) {
-      if (turns == kMostTurns) {
+      if (turns == kMaxTurns) {
         result_.problem = "does not get on: " + std::to_string(sent_) + " of " +
                           std::to_string(traffic_.events.size()) + " events; " + cluster_.Describe();
         DescribeTasks();

@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t kMostFrameBytes = 256u << 20;
+constexpr std::uint32_t kMaxFrameBytes = 256u << 20;
 constexpr std::size_t kReadBytes = 256u << 10;
 
 [[noreturn]] void Die(const std::string& what) {
@@ -123,7 +123,7 @@ bool TakeFrame(std::string* from, std::string* frame) {
   frame->clear();
   if (from->size() < 4) return true;
   const auto size = static_cast<std::uint32_t>(Bytes(*from).Number(4));
-  if (size > kMostFrameBytes || size < 4) return false;
+  if (size > kMaxFrameBytes || size < 4) return false;
   if (from->size() < 4 + std::size_t{size}) return true;
   *frame = from->substr(0, 4 + std::size_t{size});
   from->erase(0, frame->size());

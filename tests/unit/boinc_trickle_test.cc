@@ -165,7 +165,7 @@ TEST(TrickleBody, HasLimits) {
   EXPECT_TRUE(Has(ErrorOf("<data>" + std::string(kLargestTrickle, 'x') + "</data>"),
                   "exceeds the limit for trickles"));
   std::string many;
-  for (std::size_t k = 0; k < kMostTrickleElements; ++k) many += "<x/>";
+  for (std::size_t k = 0; k < kMaxTrickleElements; ++k) many += "<x/>";
   EXPECT_EQ(ErrorOf(many), "read");
   EXPECT_TRUE(Has(ErrorOf(many + "<x/>"), "more than 1000 elements"));
   std::string deep;
@@ -490,7 +490,7 @@ TEST(TrickleEvent, KeepsElementsThatPayNothing) {
   EXPECT_EQ(Event(Row(body)).trickle.others,
             (Others{{"wu", "hadam3p_1"}, {"vr", "6.07"}, {"data", "287.31"}, {"d@id", "2"}, {"d/t", "71"}}));
   // Texts beyond the limit are dropped one by one; their names stay.
-  const std::string most(kMostKeptText - 4, 'x');
+  const std::string most(kMaxKeptText - 4, 'x');
   EXPECT_EQ(Event(Row(kFromClient + "<a>" + most + "</a><b>four</b><c>5</c>")).trickle.others,
             (Others{{"a", most}, {"b", "four"}, {"c", ""}}));
 }

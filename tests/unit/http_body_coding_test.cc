@@ -7,7 +7,7 @@
 namespace cobblestone::http {
 namespace {
 
-constexpr std::size_t kMost = 1u << 20;
+constexpr std::size_t kMax = 1u << 20;
 
 std::string Gzip(const std::string& text) {
   z_stream stream{};
@@ -39,7 +39,7 @@ class BodyCoding : public ::testing::TestWithParam<const char*> {
   static std::string Coded(const std::string& text) {
     return GetParam() == std::string("gzip") ? Gzip(text) : Zstd(text);
   }
-  static Result<std::string> Decoded(const std::string& body, std::size_t most = kMost) {
+  static Result<std::string> Decoded(const std::string& body, std::size_t most = kMax) {
     return DecodeBody(GetParam(), body, most);
   }
 };
@@ -88,8 +88,8 @@ TEST_P(BodyCoding, ExtraBytesAfterTheEndAreRefused) { EXPECT_FALSE(Decoded(Coded
 TEST_P(BodyCoding, ADecompressionBombEndsAtTheLimit) {
   const std::string bomb = Coded(std::string(64u << 20, '\0'));
   EXPECT_EQ(Decoded(bomb).status().code(), StatusCode::kFull);
-  EXPECT_EQ(Decoded(Coded(std::string(kMost, 'a')))->size(), kMost);
-  EXPECT_EQ(Decoded(Coded(std::string(kMost + 1, 'a'))).status().code(), StatusCode::kFull);
+  EXPECT_EQ(Decoded(Coded(std::string(kMax, 'a')))->size(), kMax);
+  EXPECT_EQ(Decoded(Coded(std::string(kMax + 1, 'a'))).status().code(), StatusCode::kFull);
 }
 
 INSTANTIATE_TEST_SUITE_P(Codings, BodyCoding, ::testing::Values("gzip", "zstd"));
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Codings, BodyCoding, ::testing::Values("gzip", "zstd"))
 TEST(BodyCoding, OtherCodingsAreRefused) {
   for (const char* coding : {"br", "deflate", "x-gzip", "gzip, gzip", ""}) {
     EXPECT_FALSE(KnownCoding(coding)) << coding;
-    EXPECT_FALSE(DecodeBody(coding, "abc", kMost).ok()) << coding;
+    EXPECT_FALSE(DecodeBody(coding, "abc", kMax).ok()) << coding;
   }
 }
 

@@ -94,7 +94,7 @@ TEST(RequestHead, WithTwoMeaningsIsRefused) {
 
 TEST(RequestHead, HasAHundredFieldsAtMost) {
   std::string fields = "Host: h\r\n";
-  for (std::size_t i = 1; i < kMostFields; ++i) fields += "A: b\r\n";
+  for (std::size_t i = 1; i < kMaxFields; ++i) fields += "A: b\r\n";
   EXPECT_TRUE(ParseHead(Get(fields)).ok());
   EXPECT_EQ(ParseHead(Get(fields + "A: b\r\n")).status().code(), StatusCode::kFull);
 }

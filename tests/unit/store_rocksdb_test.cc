@@ -221,7 +221,7 @@ TEST_F(RocksdbStoreTest, ManyAppliesAreMergedAndKeepTheirLastValues) {
     if (now[k] != "<none>") expected.emplace_back(keys[k], now[k]);
   }
   EXPECT_EQ(All(*store), expected);
-  EXPECT_LT(FilesWith(dir_ / "state", ".sst").size(), static_cast<std::size_t>(2 * kMostRuns));
+  EXPECT_LT(FilesWith(dir_ / "state", ".sst").size(), static_cast<std::size_t>(2 * kMaxRuns));
   EXPECT_TRUE(store->Verify().ok());
 }
 

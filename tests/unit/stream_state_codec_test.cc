@@ -31,10 +31,10 @@ struct Sums {
 };
 
 constexpr TableSpec<Sums> kSums{.id = 3, .version = 1};
-constexpr Wide kMost = static_cast<Wide>((~static_cast<unsigned __int128>(0)) >> 1);
+constexpr Wide kMax = static_cast<Wide>((~static_cast<unsigned __int128>(0)) >> 1);
 
 std::vector<Wide> Edges() {
-  std::vector<Wide> edges{0, kMost, -kMost - 1};
+  std::vector<Wide> edges{0, kMax, -kMax - 1};
   for (int bit = 0; bit < 127; ++bit)
     for (const Wide off : {-1, 0, 1}) {
       const Wide one = static_cast<Wide>(1) << bit;
@@ -134,7 +134,7 @@ TEST(StateCodec, ANewerRowIsDistinguishedFromADamagedRow) {
   const Status newer = DecodeRow(kSums, row, read);
   EXPECT_EQ(newer.code(), StatusCode::kFatal);
   row.clear();
-  EncodeRow(kSums, Sums{.count = 1, .total = kMost, .each = {}}, row);
+  EncodeRow(kSums, Sums{.count = 1, .total = kMax, .each = {}}, row);
   for (std::size_t length = 0; length < row.size(); ++length)
     EXPECT_EQ(DecodeRow(kSums, row.substr(0, length), read).code(), StatusCode::kCorrupted) << length;
   row = "\1\1";            // version, count

@@ -13,18 +13,18 @@ namespace {
 
 constexpr double kMicro = 1e6;
 // More than any machine has. Products with times stay finite under any limits of a project.
-constexpr double kMostDevices = 1e9;
-constexpr double kMostFlops = 1e21;
+constexpr double kMaxDevices = 1e9;
+constexpr double kMaxFlops = 1e21;
 
 MachineSize SizeWithin(const MachineSize& size, const EstimateLimits& limits, std::uint32_t& bounds) {
   const auto least = [&](double value, double limit, double most) {
     if (value > limit) bounds |= kEstimateMachine;
     return std::min({value, limit, most});
   };
-  return {.cpus = least(size.cpus, limits.cpus, kMostDevices),
-          .cpu_flops = least(size.cpu_flops, limits.cpu_flops, kMostFlops),
-          .gpus = least(size.gpus, limits.gpus, kMostDevices),
-          .gpu_flops = least(size.gpu_flops, limits.gpu_flops, kMostFlops)};
+  return {.cpus = least(size.cpus, limits.cpus, kMaxDevices),
+          .cpu_flops = least(size.cpu_flops, limits.cpu_flops, kMaxFlops),
+          .gpus = least(size.gpus, limits.gpus, kMaxDevices),
+          .gpu_flops = least(size.gpu_flops, limits.gpu_flops, kMaxFlops)};
 }
 
 EstimateRates RatesOf(const MachineSize& size) {
@@ -98,11 +98,11 @@ void Take(double since, double time, const EstimateRates& rates, double saved, E
 }
 
 MicroTotal Left(const Kind& kind, const EstimatePool& pool) {
-  constexpr double kMost = 1e37;  // below 2^127
+  constexpr double kMax = 1e37;  // below 2^127
   const EstimateSupply& supply = pool.*kind.supply;
   const double most =
       std::min(kind.worth(supply.rate * pool.kept) - supply.spent, kind.worth(supply.rate * pool.saved));
-  return static_cast<MicroTotal>(std::floor(std::clamp(most, 0.0, kMost))) - supply.now;
+  return static_cast<MicroTotal>(std::floor(std::clamp(most, 0.0, kMax))) - supply.now;
 }
 
 // Spends and returns the part of `asked` that both pools have left.

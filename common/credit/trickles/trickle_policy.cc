@@ -181,13 +181,13 @@ constexpr double kNanoseconds = 1e9;  // in a second
 // No job ends in less than 1/kFastestJob of the time that its estimated size takes at peak speed.
 constexpr double kFastestJob = 10;
 
-constexpr std::int64_t kMostNanoseconds = 4'000'000'000'000'000'000;  // 126 years; twice that fits 64 bits
+constexpr std::int64_t kMaxNanoseconds = 4'000'000'000'000'000'000;  // 126 years; twice that fits 64 bits
 
 std::int64_t NanosecondsOf(double seconds) {
   const double nanoseconds = seconds * kNanoseconds;
-  return nanoseconds < static_cast<double>(kMostNanoseconds)
+  return nanoseconds < static_cast<double>(kMaxNanoseconds)
              ? static_cast<std::int64_t>(std::nearbyint(nanoseconds))
-             : kMostNanoseconds;
+             : kMaxNanoseconds;
 }
 
 bool Seen(const HighWaterMark& high_water_mark, std::uint64_t sequence) {
@@ -195,7 +195,7 @@ bool Seen(const HighWaterMark& high_water_mark, std::uint64_t sequence) {
 }
 
 std::int64_t SumWith(const HighWaterMark& high_water_mark, std::int64_t increment) {
-  return std::min(high_water_mark.sum_ns + increment, kMostNanoseconds);
+  return std::min(high_water_mark.sum_ns + increment, kMaxNanoseconds);
 }
 
 void Count(const Asked& asked, HighWaterMark* high_water_mark) {

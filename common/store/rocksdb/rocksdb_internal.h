@@ -20,9 +20,9 @@ struct StoreMemory::Parts {
 };
 
 // Limits on the sorted runs of one store: from kCompactAtRuns on, the background thread compacts; at
-// kMostRuns, Apply waits for it.
+// kMaxRuns, Apply waits for it.
 inline constexpr int kCompactAtRuns = 12;
-inline constexpr int kMostRuns = 32;
+inline constexpr int kMaxRuns = 32;
 
 // The options of every store; README.md has the measurements behind them.
 rocksdb::Options TunedOptions(const StoreMemory& memory);

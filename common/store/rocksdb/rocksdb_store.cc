@@ -120,7 +120,7 @@ Status SyncDirectory(const fs::path& path) {
 
 // Wakes an Apply that waits for compaction, and lowers the priority of the compaction thread: compaction has
 // no deadline, while every commit has one. Nice 5, not 19: a thread without CPU time for minutes would lead
-// to kMostRuns and a long wait.
+// to kMaxRuns and a long wait.
 class BackgroundWatch : public rocksdb::EventListener {
  public:
   void OnCompactionBegin(rocksdb::DB*, const rocksdb::CompactionJobInfo&) override {
@@ -395,7 +395,7 @@ class RocksdbStore final : public Store {
       std::string runs;
       // Known for every database; an answer that is not a number reads as 0, and Apply does not wait.
       (void)db_->GetProperty(rocksdb::DB::Properties::kNumFilesAtLevelPrefix + "0", &runs);
-      if (std::atoi(runs.c_str()) < kMostRuns) return Status::Ok();
+      if (std::atoi(runs.c_str()) < kMaxRuns) return Status::Ok();
       std::uint64_t failures = 0;
       (void)db_->GetIntProperty(rocksdb::DB::Properties::kBackgroundErrors, &failures);
       if (failures != 0) {
@@ -484,8 +484,8 @@ rocksdb::Options TunedOptions(const StoreMemory& memory) {
   options.compression = rocksdb::kNoCompression;  // values are packed; lz4 costs more CPU than all other work
   options.compaction_style = rocksdb::kCompactionStyleUniversal;
   options.level0_file_num_compaction_trigger = kCompactAtRuns;
-  options.level0_slowdown_writes_trigger = kMostRuns;  // applies to memtables, which do not exist
-  options.level0_stop_writes_trigger = kMostRuns + 4;
+  options.level0_slowdown_writes_trigger = kMaxRuns;  // applies to memtables, which do not exist
+  options.level0_stop_writes_trigger = kMaxRuns + 4;
   options.compaction_options_universal.max_size_amplification_percent = 200;
   options.compaction_options_universal.allow_trivial_move = false;
   options.level_compaction_dynamic_level_bytes = false;  // its default differs between releases

@@ -10,7 +10,7 @@ namespace cobblestone::stream::kafka {
 
 namespace {
 
-constexpr int kMostSetTries = 20;
+constexpr int kMaxSetTries = 20;
 
 // The newest complete checkpoint, as its last row states. *rows: whether the partition contains any row.
 Result<std::optional<SlotMeta>> NewestCheckpoint(Reader& reader, TopicPartition where, Millis patience,
@@ -89,7 +89,7 @@ Outcome SendPositions(Cluster& cluster, const std::map<std::uint32_t, Position>&
     offsets.push_back(
         {.where = {journal, slot}, .offset = position.journal_next, .metadata = EncodePosition(position)});
   Outcome o;
-  for (int tries = 0; tries < kMostSetTries; ++tries) {
+  for (int tries = 0; tries < kMaxSetTries; ++tries) {
     o = producer.SendOffsets(offsets, (*group)->Current());
     if (o.reaction != Reaction::kRetry) return o;
   }

@@ -12,7 +12,7 @@ namespace cobblestone::stream::kafka {
 namespace {
 
 constexpr Millis kPublishEvery{100};
-constexpr int kMostTries = 20;
+constexpr int kMaxTries = 20;
 constexpr Millis kRestoreSlice{20};  // per slot, while others run
 
 double Seconds(Time::duration d) { return std::chrono::duration<double>(d).count(); }
@@ -449,7 +449,7 @@ Outcome Worker::TryCommit(const std::vector<std::uint32_t>& released) {
   for (Task* task : parts) task->AddOffsets(options_.instance, gives_back(task->slot()), inputs, &offsets);
   if (inputs) last_offsets_ = cluster_.Now();
   if (!offsets.empty()) {
-    const Outcome o = Try(kMostTries, [&] { return producer_->SendOffsets(offsets, group_->Current()); });
+    const Outcome o = Try(kMaxTries, [&] { return producer_->SendOffsets(offsets, group_->Current()); });
     if (!o.ok()) return o.reaction == Reaction::kRetry ? Outcome{Reaction::kAbort, o.message} : o;
   }
   counts_.offsets_seconds += lap();
@@ -480,7 +480,7 @@ void Worker::Undo(const Outcome& why) {
   options_.report("a transaction of " + options_.instance + " is being aborted: " + why.message);
   Reaction reaction = why.reaction;
   if (open_ && reaction == Reaction::kAbort && producer_ != nullptr) {
-    const Outcome o = Try(kMostTries, [&] { return producer_->Abort(); });
+    const Outcome o = Try(kMaxTries, [&] { return producer_->Abort(); });
     if (!o.ok()) {
       options_.report("cannot abort the transaction: " + o.message);
       reaction = Reaction::kReplace;

@@ -123,7 +123,7 @@ void TakeOthers(const std::vector<TrickleElement>& others, PartialGrant* partial
       continue;
     }
     const std::size_t bytes = other.name.size() + other.text.size();
-    if (partial->others_left_out == 0 && kept + bytes <= kMostOthersKept) {
+    if (partial->others_left_out == 0 && kept + bytes <= kMaxOthersKept) {
       kept += bytes;
       partial->others.push_back(other);
     } else {

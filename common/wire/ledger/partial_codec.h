@@ -50,7 +50,7 @@ struct PartialGrant {
 inline constexpr std::size_t kLongestModelVersion = 64;
 // Limit on names and texts of the other elements, because the ledger is kept forever: whole elements in
 // order, as many as fit.
-inline constexpr std::size_t kMostOthersKept = 1024;
+inline constexpr std::size_t kMaxOthersKept = 1024;
 // Stores the model's version, and all other elements within the limit.
 void TakeOthers(const std::vector<TrickleElement>& others, PartialGrant* partial);
 

@@ -9,7 +9,7 @@
 namespace cobblestone::exports {
 namespace {
 
-constexpr std::size_t kMostDigits = 37;  // 10^31 in units of 10^-6: a million of them fit in 128 bits
+constexpr std::size_t kMaxDigits = 37;  // 10^31 in units of 10^-6: a million of them fit in 128 bits
 
 }  // namespace
 
@@ -26,7 +26,7 @@ __int128 CreditOf(std::string_view record) {
   text = text.substr(0, text.find('<'));
   const bool negative = text.starts_with('-');
   if (negative) text.remove_prefix(1);
-  if (text.size() > kMostDigits + 1) return 0;
+  if (text.size() > kMaxDigits + 1) return 0;
   __int128 credit = 0;
   for (const char c : text) {
     if (c >= '0' && c <= '9') credit = credit * 10 + (c - '0');

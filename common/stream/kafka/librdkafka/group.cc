@@ -10,7 +10,7 @@ namespace cobblestone::stream::kafka {
 namespace {
 
 // Two processes with the same instance name fence each other; one of them ends after this many times.
-constexpr int kMostFenced = 3;
+constexpr int kMaxFenced = 3;
 constexpr std::chrono::minutes kFencedAgainWithin{1};
 
 using AdminOptions = std::unique_ptr<rd_kafka_AdminOptions_t, Destroy<rd_kafka_AdminOptions_destroy>>;
@@ -83,7 +83,7 @@ class RdkafkaGroup final : public Group {
       const auto now = std::chrono::steady_clock::now();
       if (now - fenced_at_ > kFencedAgainWithin) fenced_ = 0;
       fenced_at_ = now;
-      if (++fenced_ <= kMostFenced) return JoinAnew();
+      if (++fenced_ <= kMaxFenced) return JoinAnew();
       return Status::Fenced("another process has joined the group " + options_.group +
                             " under this worker's name: each worker must have a unique kafka.instance. " +
                             why);

@@ -15,7 +15,7 @@ constexpr int kFirstLookMillis = 1000;
 constexpr int kLongestLookMillis = 8000;
 constexpr int kAskMillis =
     10000;  // librdkafka 2.0.2 was seen to wait for a controller without looking for one
-constexpr int kMostTries = 4;
+constexpr int kMaxTries = 4;
 constexpr int kScramWorksFrom = 0x020601ff;  // for Kafka from 3.8.1 on, which checks the nonce
 
 using Event = std::unique_ptr<rd_kafka_event_t, Destroy<rd_kafka_event_destroy>>;
@@ -311,7 +311,7 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
     rd_kafka_AdminOptions_set_request_timeout(options.get(), kAskMillis, why, sizeof why);
     Event event;
     Status asked;
-    for (int tries = 0; tries < kMostTries; ++tries) {
+    for (int tries = 0; tries < kMaxTries; ++tries) {
       rd_kafka_DescribeConfigs(handle_.get(), wanted.data(), wanted.size(), options.get(), queue_.get());
       event.reset(rd_kafka_queue_poll(queue_.get(), 2 * kMillis));
       asked = StatusOf(event.get(), "cannot read settings of topics");

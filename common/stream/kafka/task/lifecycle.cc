@@ -6,7 +6,7 @@ namespace cobblestone::stream::kafka {
 
 namespace {
 
-constexpr int kMostWipes = 3;
+constexpr int kMaxWipes = 3;
 
 // The status with which a process ends. kRetry is from the store: its disk is full, and an operator must free
 // space.
@@ -35,8 +35,7 @@ void Lifecycle::Fail(const Status& status) {
 void Lifecycle::FailState(const Status& status) {
   parts_.transaction.Taint();
   // The log and the checkpoint contain everything.
-  if (status.code() == StatusCode::kCorrupted && ++wiped_ <= kMostWipes)
-    return DiscardState(status.message());
+  if (status.code() == StatusCode::kCorrupted && ++wiped_ <= kMaxWipes) return DiscardState(status.message());
   if (status.code() == StatusCode::kFatal || status.code() == StatusCode::kCorrupted)
     return Stop(status.message());
   failure_ = Failure(status);
