@@ -13,11 +13,11 @@ struct AuditOutcome {
   std::uint64_t waiting_grants = 0;  // grants that wait for an event about their user
   std::uint64_t expired_grants = 0;  // grants whose user's event never arrived
   // Results with a completion and no validation, or the other way round.
-  std::uint64_t results_half_told = 0;
+  std::uint64_t waiting_results = 0;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.at, s.seconds, s.problems, s.grants, s.waiting_grants, s.expired_grants, s.results_half_told);
+    f(s.at, s.seconds, s.problems, s.grants, s.waiting_grants, s.expired_grants, s.waiting_results);
   }
 };
 

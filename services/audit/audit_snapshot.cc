@@ -53,7 +53,7 @@ class Taker {
 
   Status Pending() {
     return view::ForEach(state_.claims, claims::kPendingTable, [&](const Key&, const claims::Pending& one) {
-      taken_.results_half_told += one.completion.empty() != one.validation.empty() ? 1 : 0;
+      taken_.waiting_results += one.completion.empty() != one.validation.empty() ? 1 : 0;
       return Status::Ok();
     });
   }

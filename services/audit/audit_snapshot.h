@@ -31,7 +31,7 @@ struct AuditSnapshot {
   SentByHost sent;
   std::map<AuditedUser, accounts::UnnamedUser> unnamed;  // users with grants that expired unnamed
   std::uint64_t waiting_grants = 0;                      // for an event that names the user
-  std::uint64_t results_half_told = 0;                   // with a completion or a validation, but not both
+  std::uint64_t waiting_results = 0;                     // with a completion or a validation, but not both
 };
 
 // The amount that a ledger record adds to a user's provisional credit.

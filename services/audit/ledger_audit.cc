@@ -530,10 +530,10 @@ Status LedgerAudit::ReadPostings(std::uint32_t k) {
 AuditReport LedgerAudit::Report() const {
   const GrantCounts& counts = grants_.counts();
   std::uint64_t waiting = 0;
-  std::uint64_t half_told = 0;
+  std::uint64_t waiting_results = 0;
   for (const AuditSnapshot& snapshot : snapshots_) {
     waiting += snapshot.waiting_grants;
-    half_told += snapshot.results_half_told;
+    waiting_results += snapshot.waiting_results;
   }
   AuditReport report{.answer = {{"grants", counts.finals},
                                 {"partial_grants", counts.partials},
@@ -552,7 +552,7 @@ AuditReport LedgerAudit::Report() const {
                                 {"postings", postings_},
                                 {"waiting_for_user", waiting},
                                 {"expired_grants", expired_},
-                                {"results_half_told", half_told},
+                                {"waiting_results", waiting_results},
                                 {"accounts", compared_},
                                 {"granted_micro", std::to_string(static_cast<long long>(granted_))},
                                 {"posted_micro", std::to_string(static_cast<long long>(posted_))},
@@ -562,7 +562,7 @@ AuditReport LedgerAudit::Report() const {
                                  .grants = counts.finals,
                                  .waiting_grants = waiting,
                                  .expired_grants = expired_,
-                                 .results_half_told = half_told}};
+                                 .waiting_results = waiting_results}};
   if (record_) report.answer["since"] = {{"at", record_->at}, {"grants", record_->grants}};
   return report;
 }

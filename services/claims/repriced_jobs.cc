@@ -104,10 +104,10 @@ std::optional<Refusal> AgainstHighWaterMarks(const wire::JobRepricing& repricing
     if (!ok) return Refusal{RefusalReason::kOutOfRange, "the worth of the trickles is out of range"};
   }
   MicroTotal total = 0;
-  for (const wire::RepricedShare& share : repricing.shares) total += share.paid_anew_micro;
+  for (const wire::RepricedShare& share : repricing.shares) total += share.repriced_paid_micro;
   if (total == worth) return std::nullopt;
   return Refusal{RefusalReason::kOutOfRange,
-                 "paid_anew_micro: the version gives " + std::to_string(worth) +
+                 "repriced_paid_micro: the version gives " + std::to_string(worth) +
                      " micro-credits for the marks, not " + Digits(total) +
                      ": an unpaid trickle may have arrived since the plan; run `cobblestone reprice` again "
                      "after the decision of the job"};
@@ -151,7 +151,7 @@ void ClaimsStage::OnJobRepricing(const RecordView& record, const wire::EventHead
   job.repriced.push_back(stamp);
   for (const wire::RepricedShare& share : repricing.shares) {
     if (ReversedPartial* reversed = FindReversed(*share.entry, job.reversed))
-      reversed->micro = share.taken_anew_micro;
+      reversed->micro = share.repriced_taken_micro;
     PayRepriced(record, head, repricing, share, job, out);
   }
 }
@@ -162,10 +162,10 @@ void ClaimsStage::PayRepriced(const RecordView& record, const wire::EventHead& h
                               OpenJob& job, Emitter& out) {
   const wire::LedgerEntry& entry = *share.entry;
   const MicroCredit before = share.paid_micro - share.taken_micro;
-  const MicroCredit after = share.paid_anew_micro - share.taken_anew_micro;
+  const MicroCredit after = share.repriced_paid_micro - share.repriced_taken_micro;
   const double recent_off = credit::PayRepriced(
-      {.micro = share.paid_anew_micro - share.paid_micro,
-       .reversed = share.taken_anew_micro - share.taken_micro},
+      {.micro = share.repriced_paid_micro - share.paid_micro,
+       .reversed = share.repriced_taken_micro - share.taken_micro},
       credit::ShareOff({.value = entry.recent, .time = entry.recent_time}, before, after, head.time),
       head.time, *FindPaid(entry.user, job.paid));
   const wire::Undone undone{.event = head.id,
@@ -173,8 +173,8 @@ void ClaimsStage::PayRepriced(const RecordView& record, const wire::EventHead& h
                             .app_version = AppVersionId(job.version),
                             .credit_micro = before,
                             .policy_version = repricing.policy_version,
-                            .paid_micro = share.paid_anew_micro,
-                            .taken_micro = share.taken_anew_micro,
+                            .paid_micro = share.repriced_paid_micro,
+                            .taken_micro = share.repriced_taken_micro,
                             .repriced = static_cast<std::uint32_t>(job.repriced.size())};
   bytes_.clear();
   wire::EncodeGrant({.project = head.project,

@@ -58,7 +58,7 @@ std::uint64_t EventIdOf(ProjectId project, const wire::JobRepricing& repricing, 
     add(share.entry->user.value);
     add(share.entry->team.value);
     for (const credit::MicroCredit micro :
-         {share.paid_micro, share.taken_micro, share.paid_anew_micro, share.taken_anew_micro})
+         {share.paid_micro, share.taken_micro, share.repriced_paid_micro, share.repriced_taken_micro})
       add(static_cast<std::uint64_t>(micro));
   }
   return std::max<std::uint64_t>(1, stream::HashBytes(text).low);
@@ -564,8 +564,8 @@ void CorrectionReader::PlanRunning(ResultId id, const LedgerResult& result, Corr
     repricing.shares.push_back({.entry = share.now.entry,
                                 .paid_micro = static_cast<credit::MicroCredit>(share.now.sums.paid),
                                 .taken_micro = static_cast<credit::MicroCredit>(share.now.sums.taken),
-                                .paid_anew_micro = share.paid,
-                                .taken_anew_micro = share.taken});
+                                .repriced_paid_micro = share.paid,
+                                .repriced_taken_micro = share.taken});
   const std::uint64_t event_id = EventIdOf(request_.project, repricing, result.Repriced());
   const wire::Event event{.head = {.id = event_id, .project = request_.project, .time = TimeOfEvents()},
                           .body = std::move(repricing)};

@@ -122,8 +122,9 @@ void EngineMetrics::AddAudit(Families* all) const {
                             "Grants that waited for the event of their user at the last audit.");
   auto expired = all->Gauge("cobblestone_audit_expired_grants",
                             "Grants that expired before the event of their user arrived, at the last audit.");
-  auto half = all->Gauge("cobblestone_audit_waiting_results",
-                         "Results with a completion or a validation, but not both, at the last audit.");
+  auto waiting_results =
+      all->Gauge("cobblestone_audit_waiting_results",
+                 "Results with a completion or a validation, but not both, at the last audit.");
   if (!audit) return;
   at.Add(audit->at);
   took.Add(audit->seconds);
@@ -131,7 +132,7 @@ void EngineMetrics::AddAudit(Families* all) const {
   grants.Add(Count(audit->grants));
   waiting.Add(Count(audit->waiting_grants));
   expired.Add(Count(audit->expired_grants));
-  half.Add(Count(audit->results_half_told));
+  waiting_results.Add(Count(audit->waiting_results));
 }
 
 void EngineMetrics::CountRefused() {

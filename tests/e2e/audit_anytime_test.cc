@@ -245,7 +245,7 @@ TEST_F(AuditSince, EachReadsOnlyNewRecordsAndTogetherTheyReadAll) {
     last = Continue();
     const auto full = Audit(0, 1000);
     EXPECT_EQ(full["grants"], grants + last["grants"].get<std::uint64_t>());
-    for (const char* state : {"accounts", "waiting_for_user", "results_half_told", "host_merges"})
+    for (const char* state : {"accounts", "waiting_for_user", "waiting_results", "host_merges"})
       EXPECT_EQ(last[state], full[state]) << state;
     EXPECT_EQ(last["postings"], 0);
     moves += full["host_moves"].get<std::uint64_t>();

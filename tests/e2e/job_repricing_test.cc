@@ -406,17 +406,17 @@ TEST(JobRepricing, ARepricingThatDisagreesWithTheJobIsRefused) {
     return std::string("accepted");
   };
   using R = wire::JobRepricing;
-  EXPECT_EQ(refusal_of([](R& r) { r.shares[0].paid_anew_micro += 1; }), "OUT_OF_RANGE");
+  EXPECT_EQ(refusal_of([](R& r) { r.shares[0].repriced_paid_micro += 1; }), "OUT_OF_RANGE");
   EXPECT_EQ(refusal_of([](R& r) { r.shares[0].paid_micro += 1; }), "ALREADY_DECIDED");
   EXPECT_EQ(refusal_of([](R& r) { r.shares[0].taken_micro = 1; }), "ALREADY_DECIDED");
   EXPECT_EQ(refusal_of([](R& r) { r.shares[0].entry->user = UserId(2); }), "ALREADY_DECIDED");
   EXPECT_EQ(refusal_of([](R& r) { r.shares[0].entry->host = HostId(2); }), "OUT_OF_RANGE");
-  EXPECT_EQ(refusal_of([](R& r) { r.shares[0].taken_anew_micro = 99'000'000; }), "OUT_OF_RANGE");
+  EXPECT_EQ(refusal_of([](R& r) { r.shares[0].repriced_taken_micro = 99'000'000; }), "OUT_OF_RANGE");
   EXPECT_EQ(refusal_of([](R& r) { r.shares.push_back(r.shares[0]); }), "OUT_OF_RANGE");
   EXPECT_EQ(refusal_of([](R& r) {
               r.shares.push_back(r.shares[0]);
               r.shares[1].entry->user = UserId(2);
-              r.shares[1].paid_micro = r.shares[1].paid_anew_micro = 0;
+              r.shares[1].paid_micro = r.shares[1].repriced_paid_micro = 0;
             }),
             "OUT_OF_RANGE");
   EXPECT_EQ(refusal_of([](R& r) { r.policy_version = 7; }), "OUT_OF_RANGE");

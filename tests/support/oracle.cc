@@ -1377,9 +1377,9 @@ void Oracle::State::RepriceJob(const Envelope& e, std::string_view bytes) {
     if (const char* reason = job.reversals.RestsOn(share)) return Refuse(reason);
     was[user].micro += share.paid_micro();
     was[user].reversed += share.taken_micro();
-    is[user].micro += share.paid_anew_micro();
-    is[user].reversed += share.taken_anew_micro();
-    all += share.paid_anew_micro();
+    is[user].micro += share.repriced_paid_micro();
+    is[user].reversed += share.repriced_taken_micro();
+    all += share.repriced_paid_micro();
   }
   for (const OraclePartials& one : job.paid)
     if (was.count(one.user) == 0 || was[one.user].micro != one.micro ||
@@ -1400,7 +1400,7 @@ void Oracle::State::RepriceJob(const Envelope& e, std::string_view bytes) {
   for (const v1::RepricedShare& share : event.shares()) {
     job.reversals.Reprice(share);
     const std::int64_t micro =
-        share.paid_anew_micro() - share.taken_anew_micro() - share.paid_micro() + share.taken_micro();
+        share.repriced_paid_micro() - share.repriced_taken_micro() - share.paid_micro() + share.taken_micro();
     const ResultKey key{e.project(), event.result()};
     auto& sum = outcome.corrections[{key, share.entry().user()}];
     sum.micro += micro;

@@ -50,9 +50,10 @@ const char* BadJobRepricing(const v1::JobRepricing& event) {
       return bad;
     if (share.entry().host() != event.host()) return "OUT_OF_RANGE";
     for (const std::int64_t micro :
-         {share.paid_micro(), share.taken_micro(), share.paid_anew_micro(), share.taken_anew_micro()})
+         {share.paid_micro(), share.taken_micro(), share.repriced_paid_micro(), share.repriced_taken_micro()})
       if (micro < 0) return "NEGATIVE";
-    if (share.taken_micro() > share.paid_micro() || share.taken_anew_micro() > share.paid_anew_micro())
+    if (share.taken_micro() > share.paid_micro() ||
+        share.repriced_taken_micro() > share.repriced_paid_micro())
       return "OUT_OF_RANGE";
   }
   return nullptr;
@@ -67,7 +68,7 @@ const char* OracleJobReversals::RestsOn(const v1::RepricedShare& share) const {
 
 void OracleJobReversals::Reprice(const v1::RepricedShare& share) {
   const auto reversals = reversals_.find({share.entry().user(), share.entry().team()});
-  if (reversals != reversals_.end()) reversals->second.up_to = share.taken_anew_micro();
+  if (reversals != reversals_.end()) reversals->second.up_to = share.repriced_taken_micro();
 }
 
 const char* BadCorrection(const v1::Envelope& e) {

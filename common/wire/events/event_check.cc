@@ -410,12 +410,12 @@ Check Body(const JobRepricing& repricing) {
     if (share.entry->host != repricing.host) return OutOfRange("entry.host", "another host");
     for (const auto& [field, micro] : {std::pair{"paid_micro", share.paid_micro},
                                        {"taken_micro", share.taken_micro},
-                                       {"paid_anew_micro", share.paid_anew_micro},
-                                       {"taken_anew_micro", share.taken_anew_micro}})
+                                       {"repriced_paid_micro", share.repriced_paid_micro},
+                                       {"repriced_taken_micro", share.repriced_taken_micro}})
       if (micro < 0) return Negative(field, static_cast<double>(micro));
     if (share.taken_micro > share.paid_micro) return OutOfRange("taken_micro", "more than the paid amount");
-    if (share.taken_anew_micro > share.paid_anew_micro)
-      return OutOfRange("taken_anew_micro", "more than the paid amount");
+    if (share.repriced_taken_micro > share.repriced_paid_micro)
+      return OutOfRange("repriced_taken_micro", "more than the paid amount");
   }
   return std::nullopt;
 }

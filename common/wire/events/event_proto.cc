@@ -319,8 +319,8 @@ JobRepricing FromProto(const v1::JobRepricing& m) {
     out.shares.push_back({.entry = EntryFromProto(share),
                           .paid_micro = share.paid_micro(),
                           .taken_micro = share.taken_micro(),
-                          .paid_anew_micro = share.paid_anew_micro(),
-                          .taken_anew_micro = share.taken_anew_micro()});
+                          .repriced_paid_micro = share.repriced_paid_micro(),
+                          .repriced_taken_micro = share.repriced_taken_micro()});
   return out;
 }
 
@@ -747,8 +747,8 @@ void Put(const JobRepricing& in, v1::Envelope* envelope) {
     if (share.entry) Put(*share.entry, one->mutable_entry());
     one->set_paid_micro(share.paid_micro);
     one->set_taken_micro(share.taken_micro);
-    one->set_paid_anew_micro(share.paid_anew_micro);
-    one->set_taken_anew_micro(share.taken_anew_micro);
+    one->set_repriced_paid_micro(share.repriced_paid_micro);
+    one->set_repriced_taken_micro(share.repriced_taken_micro);
   }
 }
 

@@ -494,9 +494,9 @@ struct JobReversal {
 struct RepricedShare {
   std::optional<LedgerEntry> entry;  // the amount that the owner still has
   credit::MicroCredit paid_micro = 0;
-  credit::MicroCredit taken_micro = 0;       // the part of it that operators reversed
-  credit::MicroCredit paid_anew_micro = 0;   // `paid_micro` at the new price
-  credit::MicroCredit taken_anew_micro = 0;  // `taken_micro` at the new price
+  credit::MicroCredit taken_micro = 0;           // the part of it that operators reversed
+  credit::MicroCredit repriced_paid_micro = 0;   // `paid_micro` at the new price
+  credit::MicroCredit repriced_taken_micro = 0;  // `taken_micro` at the new price
 
   friend bool operator==(const RepricedShare&, const RepricedShare&) = default;
 };
