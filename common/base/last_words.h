@@ -13,6 +13,6 @@ void SayLastWords(const std::string& message);
 
 // Sets the handler; empty: standard error. Call before other threads exist, and again before anything that
 // the handler uses is destroyed.
-void SetLastWords(std::function<void(const std::string& message)> tell);
+void SetLastWords(std::function<void(const std::string& message)> sink);
 
 }  // namespace cobblestone

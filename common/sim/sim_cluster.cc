@@ -536,7 +536,7 @@ class SimGroup final : public Group {
     return view;
   }
 
-  Status ShareOutAgain() override {
+  Status RequestRebalance() override {
     cluster_.MayCrash();
     ++cluster_.counts_.by_kind["slot that was nobody's"];
     cluster_.Rebalance();

@@ -177,7 +177,7 @@ void TableBase::EncodeFlushRow(EntryBase* entry, RowBuffer& rows) {
   const auto length = static_cast<std::uint32_t>(out.size() - start - kKeyBytes - 5);
   std::memcpy(out.data() + start + kKeyBytes + 1, &length, 4);
   entry->stored = entry->exists;
-  entry->gone_in = entry->exists ? 0 : host_.write;
+  entry->deleted_in = entry->exists ? 0 : host_.write;
   Weigh(entry, length);
 }
 
@@ -214,9 +214,9 @@ void TableBase::Evict(std::size_t age, double part) {
   }
 }
 
-void TableBase::EvictGone() {
-  if (!some_gone_) return;
-  some_gone_ = false;
+void TableBase::EvictDeleted() {
+  if (!some_deleted_) return;
+  some_deleted_ = false;
   for (std::size_t at = 0; at < slots_.size();) {
     const EntryBase* e = slots_[at];
     if (e != nullptr && !e->exists) {
@@ -224,7 +224,7 @@ void TableBase::EvictGone() {
         Remove(at);  // another object may have moved here
         continue;
       }
-      some_gone_ = true;
+      some_deleted_ = true;
     }
     ++at;
   }

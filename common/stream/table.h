@@ -87,16 +87,16 @@ Status DecodeRow(const TableSpec<Value>& table, std::string_view bytes, Value& v
 
 struct EntryBase {
   Key key;
-  bool exists = false;         // false: known to be absent, or erased
-  bool touched = false;        // changed in the current commit
-  bool dirty = false;          // changed since the last state write began
-  bool flushing = false;       // part of the current state write, not yet encoded
-  bool stored = false;         // the store may hold a row for it
-  std::uint8_t gone_in = 0;    // the state write that contains its deletion (TableHost::write); 0: none
-  std::uint8_t used = 0;       // count of evictions at the last use (TableHost::evictions)
-  std::uint32_t dirty_at = 0;  // index in the dirty list, if dirty
-  std::uint32_t flush_at = 0;  // index in the current state write, if part of it
-  std::uint32_t bytes = 0;     // approximate memory, as of the last read or write
+  bool exists = false;          // false: known to be absent, or erased
+  bool touched = false;         // changed in the current commit
+  bool dirty = false;           // changed since the last state write began
+  bool flushing = false;        // part of the current state write, not yet encoded
+  bool stored = false;          // the store may hold a row for it
+  std::uint8_t deleted_in = 0;  // the state write that contains its deletion (TableHost::write); 0: none
+  std::uint8_t used = 0;        // count of evictions at the last use (TableHost::evictions)
+  std::uint32_t dirty_at = 0;   // index in the dirty list, if dirty
+  std::uint32_t flush_at = 0;   // index in the current state write, if part of it
+  std::uint32_t bytes = 0;      // approximate memory, as of the last read or write
 };
 
 // Thrown by a table whose row cannot be read. The stage cannot continue as if the row did not exist.
@@ -193,7 +193,7 @@ class TableBase {
     entry->touched = false;
     if ((resident_ || waits()) && !entry->exists) {
       if (!entry->stored && !host_.every_deletion && !LeavesWithTheWrite(*entry)) return Forget(entry);
-      some_gone_ = true;
+      some_deleted_ = true;
     }
     if (!entry->dirty) {
       entry->dirty = true;
@@ -215,7 +215,7 @@ class TableBase {
   void Evict(std::size_t age, double part);
   // Frees objects of a resident or waiting table whose deletion has been written. Not during a state write
   // either.
-  void EvictGone();
+  void EvictDeleted();
 
   void EncodeFlushRow(EntryBase* entry, RowBuffer& rows);
 
@@ -252,7 +252,7 @@ class TableBase {
   // The current state write contains the row's deletion: until the write is applied, the store still has the
   // row.
   [[nodiscard]] bool LeavesWithTheWrite(const EntryBase& entry) const {
-    return !resident_ && entry.gone_in != 0 && entry.gone_in == host_.write;
+    return !resident_ && entry.deleted_in != 0 && entry.deleted_in == host_.write;
   }
   // True if a row that is not in memory is absent: there is no store, or every stored row is in memory.
   [[nodiscard]] bool WholeInMemory() const {
@@ -287,7 +287,7 @@ class TableBase {
   std::uint8_t version_;
   bool resident_;
   bool hot_ = false;
-  bool some_gone_ = false;  // EvictGone() may find something
+  bool some_deleted_ = false;  // EvictDeleted() may find something
   std::uint32_t entry_bytes_;
   std::string_view waiting_;  // kind of its rows; empty: not a waiting table
   std::uint64_t bytes_ = 0;

@@ -186,7 +186,7 @@ Result<std::unique_ptr<Client>> Client::Open(const settings::RunSettings& settin
     return std::unique_ptr<Client>(std::move(*client));
   }
   const auto deadline = std::chrono::steady_clock::now() + kHeldPatience;
-  for (bool told = false;; told = true) {
+  for (bool reported = false;; reported = true) {
     auto remote = ConnectClient(settings.listen.socket);
     if (remote.ok() || remote.status().code() != StatusCode::kNotFound) return remote;
 
@@ -206,7 +206,7 @@ Result<std::unique_ptr<Client>> Client::Open(const settings::RunSettings& settin
                             settings.listen.socket +
                             ": the process is starting, stopping, or uses another listen.socket";
     if (std::chrono::steady_clock::now() >= deadline) return Status::Fenced(why + "; try again later)");
-    if (!told && report) report(why + "; waiting)");
+    if (!reported && report) report(why + "; waiting)");
     std::this_thread::sleep_for(kLookAgainAfter);
   }
 }

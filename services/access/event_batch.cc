@@ -245,9 +245,9 @@ Result<gateway::EventOutcome> BatchIngest::Take(const gateway::EventBatch& batch
   if (!outcome.forbidden.empty()) return outcome;
 
   const InTurn in_turn(*this, batch.source);
-  const auto told = sink_->Producer(batch.source);
-  if (!told.ok()) return told.status();
-  const ProducerState& known = *told;
+  const auto producer = sink_->Producer(batch.source);
+  if (!producer.ok()) return producer.status();
+  const ProducerState& known = *producer;
   outcome.others_source = !MayUse(batch.sender, known);
   if (outcome.others_source) return outcome;
   outcome.lines = known.lines;

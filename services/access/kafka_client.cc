@@ -70,7 +70,7 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::minutes kDrainPatience{10};
-constexpr std::chrono::seconds kDrainToldEvery{5};
+constexpr std::chrono::seconds kDrainReportInterval{5};
 constexpr std::size_t kMaxSources = 64;  // with an open publisher, besides sources in use
 constexpr double kSilentAfter = 15;      // s: an older status of a worker is not current
 
@@ -84,13 +84,13 @@ ProducerState ProducerOf(const client::SourceState& state) {
 
 // Stages as reported by a slot's owner, with their names; the slot has all stages or only the one of its
 // role.
-json StagesOf(const json& told, const json& slot) {
+json StagesOf(const json& reported, const json& slot) {
   json stages = json::array();
   const std::string role = slot.value("role", "");
   std::size_t at = 0;
   for (const std::string_view name : settings::kStageNames) {
-    if (role.find(name) == std::string::npos || at >= told.size()) continue;
-    json stage = told[at++];
+    if (role.find(name) == std::string::npos || at >= reported.size()) continue;
+    json stage = reported[at++];
     stage["stage"] = name;
     stages.push_back(std::move(stage));
   }
@@ -340,8 +340,8 @@ class RealKafkaClient final : public KafkaClient {
         wire::EncodeEvent({.head = {.id = id, .project = {}, .time = WallClock()}, .body = barrier}));
     if (s.ok()) s = publisher.Commit(publisher.state());
     std::set<std::uint32_t> passed;
-    auto told = Clock::now();
-    const auto deadline = told + kDrainPatience;
+    auto reported_at = Clock::now();
+    const auto deadline = reported_at + kDrainPatience;
     std::deque<stream::kafka::Message> messages;
     while (s.ok() && passed.size() < settings_.partitions) {
       s = source.passed->Poll(where, 1000, &messages);
@@ -362,8 +362,8 @@ class RealKafkaClient final : public KafkaClient {
             std::to_string(settings_.partitions) +
             " partitions are done. Check that workers are running (`cobblestone tasks`), and run "
             "the command again later");
-      if (now - told > kDrainToldEvery) {
-        told = now;
+      if (now - reported_at > kDrainReportInterval) {
+        reported_at = now;
         report_("waiting for the workers: " + std::to_string(passed.size()) + " of " +
                 std::to_string(settings_.partitions) + " partitions have processed all earlier events");
       }
@@ -563,7 +563,7 @@ class RealKafkaClient final : public KafkaClient {
       if (!deployment.ok()) return deployment.status();
       auto cluster = stream::kafka::MakeCluster(deployment->cluster);
       if (!cluster.ok()) return cluster.status();
-      auto group = (*cluster)->NewGroup("onlooker", listener);
+      auto group = (*cluster)->NewGroup("observer", listener);
       if (!group.ok()) return group.status();
       std::vector<std::uint32_t> slots;
       for (std::uint32_t k = 0; k < SlotCount(pipeline); ++k) slots.push_back(k);
@@ -624,8 +624,8 @@ class RealKafkaClient final : public KafkaClient {
         for (const char* field : {"phase", "lag", "commits", "commits_to_reach", "hash", "state_written",
                                   "rows_restored", "commits_executed_again", "records", "problem"})
           if (task.contains(field)) place[field] = task[field];
-        if (const auto told = task.find("stages"); told != task.end())
-          place["stages"] = StagesOf(*told, place);
+        if (const auto reported = task.find("stages"); reported != task.end())
+          place["stages"] = StagesOf(*reported, place);
       }
       heartbeat.erase("tasks");
       heartbeat["silent_for_s"] = age;

@@ -175,13 +175,13 @@ class KafkaPipeline final : public gateway::Pipeline {
     for (const json& task : (*tasks)["tasks"]) {
       const auto lag = task.value("lag", std::uint64_t{0});
       figures.lag += lag;
-      for (const json& told : task.value("stages", json::array())) {
-        const auto name = told.value("stage", "");
+      for (const json& reported : task.value("stages", json::array())) {
+        const auto name = reported.value("stage", "");
         auto stage = std::find_if(figures.stages.begin(), figures.stages.end(),
                                   [&](const auto& known) { return known.stage == name; });
         if (stage == figures.stages.end()) continue;
-        stage->lag += told.value("lag", std::uint64_t{0});
-        stage->records += told.value("records", std::uint64_t{0});
+        stage->lag += reported.value("lag", std::uint64_t{0});
+        stage->records += reported.value("records", std::uint64_t{0});
       }
     }
     return figures;

@@ -55,15 +55,15 @@ TeamId UserState::TeamAt(double time) const {
 
 TeamId UserState::TeamBefore(std::size_t stamp) const {
   while (stamp-- > 0)
-    if (stamps[stamp].tells_team) return stamps[stamp].team;
+    if (stamps[stamp].sets_team) return stamps[stamp].team;
   return {};
 }
 
 bool UserState::Settled() const {
   const TeamId now = TeamNow();
-  if (!stamps.empty() && !stamps.front().tells_team && now) return false;
+  if (!stamps.empty() && !stamps.front().sets_team && now) return false;
   return std::all_of(stamps.begin(), stamps.end(),
-                     [now](const MemberStamp& one) { return !one.tells_team || one.team == now; });
+                     [now](const MemberStamp& one) { return !one.sets_team || one.team == now; });
 }
 
 std::vector<stream::TopicPartition> AccountsStage::Inputs(std::uint32_t partition) {
@@ -235,7 +235,7 @@ void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& he
   const Key key = UserKey(head.project, member.user);
   const MemberStamp stamp{.stamp = wire::StampOf(head, record.value),
                           .team = member.deleted ? TeamId{} : member.team,
-                          .tells_team = (member.Sets() & wire::UserMember::kTeam) != 0};
+                          .sets_team = (member.Sets() & wire::UserMember::kTeam) != 0};
   const wire::UserProfile shown = stage::ShownOf(member);
   bool names = (member.Sets() & wire::UserMember::kName) != 0;
   bool is_over = false;  // no later grant can need the team at that time
@@ -298,7 +298,7 @@ void AccountsStage::Insert(const MemberStamp& stamp, double reported_since, User
   stamps.insert(std::upper_bound(stamps.begin(), stamps.end(), stamp, newer), stamp);
   for (std::size_t i = stamps.size() - 1; i-- > 1;)
     if (stamps[i].stamp.time < reported_since &&
-        (!stamps[i].tells_team || stamps[i].team == user.TeamBefore(i)))
+        (!stamps[i].sets_team || stamps[i].team == user.TeamBefore(i)))
       stamps.erase(stamps.begin() + static_cast<std::ptrdiff_t>(i));
 }
 

@@ -42,11 +42,11 @@ namespace cobblestone::accounts {
 struct MemberStamp {
   wire::EventStamp stamp;
   TeamId team;
-  bool tells_team = true;  // false: the user stays in the team of the previous stamp
+  bool sets_team = true;  // false: the user stays in the team of the previous stamp
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.stamp, s.team, s.tells_team);
+    f(s.stamp, s.team, s.sets_team);
   }
 };
 

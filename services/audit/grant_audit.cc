@@ -46,9 +46,9 @@ Status GrantAudit::Take(const wire::Grant& grant, const AuditedPlace& place) {
 
 void GrantAudit::CheckUnpaid(const wire::Grant& grant, const AuditedPlace& place) {
   ++counts_.unpaid;
-  const bool says_why = grant.partial && (grant.partial->outcome != credit::TrickleOutcome::kPaid ||
-                                          grant.partial->refusal != wire::RefusalReason::kUnknown);
-  if (!says_why) Problem(place, "the unpaid trickle has no reason");
+  const bool has_reason = grant.partial && (grant.partial->outcome != credit::TrickleOutcome::kPaid ||
+                                            grant.partial->refusal != wire::RefusalReason::kUnknown);
+  if (!has_reason) Problem(place, "the unpaid trickle has no reason");
   if (grant.head.credit_micro != 0 || grant.head.settles_micro != 0)
     Problem(place, "the unpaid trickle has an amount");
 }

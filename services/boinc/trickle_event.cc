@@ -40,8 +40,8 @@ const std::vector<Measure>& Measures() {
 
 std::optional<TrickleField> FieldOf(const Measure& measure, const TrickleFormat& format) {
   for (const std::string_view name : measure.names) {
-    const auto told = format.elements.find(name);
-    if (told != format.elements.end()) return told->second;
+    const auto mapped = format.elements.find(name);
+    if (mapped != format.elements.end()) return mapped->second;
   }
   return measure.otherwise;
 }
@@ -88,11 +88,12 @@ std::uint64_t SequenceOf(const TrickleMessageRow& row, const TrickleBody& body) 
   constexpr double kLastTime = 1e12;
   const double written = std::floor(body.client_time.value_or(0));
   if (!(written >= 1 && written <= kLastTime)) return row.id;
-  std::string said;
+  std::string without_blanks;
   for (const char c : row.xml)
-    if (static_cast<unsigned char>(c) > ' ') said.push_back(c);
+    if (static_cast<unsigned char>(c) > ' ') without_blanks.push_back(c);
   constexpr std::uint64_t kMask = (std::uint64_t{1} << kBodyBits) - 1;
-  return (static_cast<std::uint64_t>(written) << kBodyBits) | (wire::StampOf({}, said).hash & kMask);
+  return (static_cast<std::uint64_t>(written) << kBodyBits) |
+         (wire::StampOf({}, without_blanks).hash & kMask);
 }
 
 }  // namespace
@@ -152,14 +153,14 @@ Result<TrickleEvent> TrickleOf(const TrickleMessageRow& row, const TrickleFormat
     if (!Set(*field, *number, &event.trickle)) return twice(measure.names.front());
   }
   for (const TrickleElement& element : body->others) {
-    const auto told = format.elements.find(element.name);
-    if (told == format.elements.end() || told->second == TrickleField::kNothing || element.text.empty())
+    const auto mapped = format.elements.find(element.name);
+    if (mapped == format.elements.end() || mapped->second == TrickleField::kNothing || element.text.empty())
       continue;
     const auto number = ParseTrickleNumber(element.text);
     if (!number)
       return wrong("line " + std::to_string(element.line) + ": <" + element.name +
                    "> must be a finite number of at least 0");
-    if (!Set(told->second, *number, &event.trickle)) return twice(element.name);
+    if (!Set(mapped->second, *number, &event.trickle)) return twice(element.name);
   }
   return event;
 }

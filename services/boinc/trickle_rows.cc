@@ -177,9 +177,9 @@ Status TrickleRowReader::ReadTableLine(std::string_view line, std::vector<Trickl
 }
 
 Status TrickleRowReader::ReadHeader(const std::vector<std::optional<std::string>>& names) {
-  std::vector<std::string> told;
-  for (const auto& name : names) told.push_back(name.value_or(""));
-  auto columns = TrickleColumnsNamed(told);
+  std::vector<std::string> texts;
+  for (const auto& name : names) texts.push_back(name.value_or(""));
+  auto columns = TrickleColumnsNamed(texts);
   if (!columns.ok())
     return Error(begin_,
                  columns.status().message() +

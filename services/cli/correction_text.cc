@@ -23,8 +23,8 @@ std::string AmountWords(const json& one, const json& answer) {
   if (like != one.end())
     return " (the grant of result " + std::to_string(like->get<std::uint64_t>()) + " of the workunit)";
   const auto judged = answer.find("judged_invalid");
-  const bool told = judged != answer.end() && judged->contains("worth");
-  return told ? " (the result's own claim)" : " (amount set by an operator)";
+  const bool has_worth = judged != answer.end() && judged->contains("worth");
+  return has_worth ? " (the result's own claim)" : " (amount set by an operator)";
 }
 
 }  // namespace

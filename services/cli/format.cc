@@ -475,19 +475,19 @@ std::string UnpaidWords(const json& one) {
 std::string MessageTable(const std::vector<const json*>& trickles) {
   Table table({"<trickle time", "<other elements"});
   for (const json* one : trickles) {
-    std::string said;
+    std::string elements;
     if (Has(*one, "others"))
       for (const json& other : At(*one, "others"))
-        said += (said.empty() ? "" : ", ") + IdText(other, "name") + ": " + IdText(other, "text");
+        elements += (elements.empty() ? "" : ", ") + IdText(other, "name") + ": " + IdText(other, "text");
     if (Has(*one, "others_left_out")) {
       const json& left = At(*one, "others_left_out");
-      said += (said.empty() ? "" : ", and ") + Text(left, "elements") + " more elements, " +
-              Text(left, "bytes") + " bytes, not stored";
+      elements += (elements.empty() ? "" : ", and ") + Text(left, "elements") + " more elements, " +
+                  Text(left, "bytes") + " bytes, not stored";
     }
-    if (said.empty()) continue;
-    for (char& c : said)
+    if (elements.empty()) continue;
+    for (char& c : elements)
       if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
-    table.Add({TimeText(At(*one, "time")), said});
+    table.Add({TimeText(At(*one, "time")), elements});
   }
   return table.empty() ? "" : "\n" + table.Take();
 }
@@ -495,9 +495,9 @@ std::string MessageTable(const std::vector<const json*>& trickles) {
 // All trickles in order; paid ones have `credit`.
 std::string TrickleTable(const json& partials, const json& unpaid, const std::string& measure) {
   std::vector<const json*> all;
-  for (std::size_t k = 0, told = 0; k <= partials.size(); ++k) {
-    while (told < unpaid.size() && unpaid[told]["behind"].get<std::size_t>() <= k)
-      all.push_back(&unpaid[told++]);
+  for (std::size_t k = 0, next = 0; k <= partials.size(); ++k) {
+    while (next < unpaid.size() && unpaid[next]["behind"].get<std::size_t>() <= k)
+      all.push_back(&unpaid[next++]);
     if (k < partials.size()) all.push_back(&partials[k]);
   }
   const auto any = [&](const char* field) {

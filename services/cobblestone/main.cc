@@ -114,8 +114,8 @@ int Main(int argc, char** argv) {
   // For a misspelt verb CLI11 would report that a verb is missing.
   const auto is_first = [&](const CLI::App* verb) { return verb->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_first).empty()) {
-    return TellError(Status::InvalidArgument(std::string("unknown verb '") + argv[1] +
-                                             "'; `cobblestone --help` lists the verbs"));
+    return ReportError(Status::InvalidArgument(std::string("unknown verb '") + argv[1] +
+                                               "'; `cobblestone --help` lists the verbs"));
   }
   try {
     app.parse(argc, argv);
@@ -126,7 +126,7 @@ int Main(int argc, char** argv) {
   try {
     return program.chosen();
   } catch (const std::exception& error) {
-    return TellError(Status::Fatal(std::string("unexpected: ") + error.what()));
+    return ReportError(Status::Fatal(std::string("unexpected: ") + error.what()));
   }
 }
 

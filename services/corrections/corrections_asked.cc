@@ -27,7 +27,7 @@ Result<CorrectionPlan> PlanCorrections(const CorrectionRequest& request, const I
     all += (of_host ? 3 : 2) * grants[p] + posted[p];
   }
   std::uint64_t done = 0;
-  std::uint64_t told = 0;
+  std::uint64_t reported = 0;
   CorrectionReader reader(request);
   const auto read = [&](stream::IndexedLog& log, stream::TopicPartition where, std::uint64_t to,
                         bool (CorrectionReader::*take)(std::string_view)) -> Status {
@@ -35,8 +35,8 @@ Result<CorrectionPlan> PlanCorrections(const CorrectionRequest& request, const I
         log, where, 0, to, [&](std::uint64_t, std::string_view record) { return (reader.*take)(record); },
         [&](std::uint64_t records) {
           done += records;
-          if (!progress || done - told < 0x10000) return;
-          told = done;
+          if (!progress || done - reported < 0x10000) return;
+          reported = done;
           progress(done, all);
         });
     return end.status();

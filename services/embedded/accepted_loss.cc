@@ -30,7 +30,7 @@ std::uint64_t CommitsOf(const std::string& path, const std::shared_ptr<store::St
 
 Result<std::uint64_t> PutAsideWhatIsNewerThan(const stream::embedded::Log& log,
                                               const std::string& data_directory, std::uint32_t slots,
-                                              const std::function<void(const std::string&)>& tell) {
+                                              const std::function<void(const std::string&)>& report) {
   const auto memory = std::make_shared<store::StoreMemory>(kCacheBytes);
   const fs::path lost = data_directory + "/lost";
   std::uint64_t moved = 0;
@@ -54,8 +54,8 @@ Result<std::uint64_t> PutAsideWhatIsNewerThan(const stream::embedded::Log& log,
       if (error)
         return Status::Unwritten(
             error.value(), "cannot move " + path.string() + " to " + to.string() + ": " + error.message());
-      tell(path.string() + " is moved to " + to.string() + ": the state has executed " +
-           std::to_string(commits) + " commits, but the log holds " + std::to_string(end));
+      report(path.string() + " is moved to " + to.string() + ": the state has executed " +
+             std::to_string(commits) + " commits, but the log holds " + std::to_string(end));
       ++moved;
     }
   }

@@ -12,10 +12,10 @@
 namespace cobblestone::embedded {
 
 // Moves every state and copy that has executed more commits than the log holds to `data_directory`/lost, before a
-// runner opens them; `tell` receives a line for each. Unreadable states are left to the runner. Safe to interrupt and
+// runner opens them; `report` receives a line for each. Unreadable states are left to the runner. Safe to interrupt and
 // repeat. Returns the number of states and copies that were moved.
 Result<std::uint64_t> PutAsideWhatIsNewerThan(const stream::embedded::Log& log,
                                               const std::string& data_directory, std::uint32_t slots,
-                                              const std::function<void(const std::string&)>& tell);
+                                              const std::function<void(const std::string&)>& report);
 
 }  // namespace cobblestone::embedded

@@ -53,8 +53,8 @@ constexpr std::string_view kTickRow = "tick/";  // by project, 0 for all: time o
 constexpr std::string_view kBarrierRow = "barrier";
 // "lockstep" if the data directory was created with that order; otherwise absent.
 constexpr std::string_view kOrderRow = "order";
-// `order: lockstep`: Said as of the unit that contains the row.
-constexpr std::string_view kPeriodKindRow = "said";
+// `order: lockstep`: the PeriodKind as of the unit that contains the row.
+constexpr std::string_view kPeriodKindRow = "period_kind";
 // AuditOutcome.
 constexpr std::string_view kAuditRow = "audit";
 // Records that may wait on the stages' inputs before appends wait; fewer than the log's tail holds.

@@ -102,9 +102,9 @@ Result<std::unique_ptr<KafkaView>> KafkaView::Open(const settings::RunSettings& 
     auto cluster = stream::kafka::MakeCluster(role->deployment.cluster);
     if (!cluster.ok()) return cluster.status();
     role->cluster = std::move(*cluster);
-    auto onlooker = role->cluster->NewGroup("onlooker", role->nobody);
-    if (!onlooker.ok()) return onlooker.status();
-    role->onlooker = std::move(*onlooker);
+    auto observer = role->cluster->NewGroup("observer", role->nobody);
+    if (!observer.ok()) return observer.status();
+    role->observer = std::move(*observer);
     const std::string name = RoleName(role->settings);
     role->space = stream::kafka::MakeDirectoryStateSpace(
         directory + "/" + (name.empty() ? "slots" : name),
@@ -164,7 +164,7 @@ std::vector<KafkaView::ShownSlot> KafkaView::Look() {
       const auto meta = bytes.ok() && !bytes->empty() ? stream::DecodeSlotMeta(*bytes) : stream::SlotMeta();
       if (meta.ok()) look.shown = meta->sequence;
     }
-    const auto committed = role->onlooker->Committed(slots, false, kLookPatience);
+    const auto committed = role->observer->Committed(slots, false, kLookPatience);
     if (!committed.ok()) continue;
     for (const auto& one : *committed) {
       const auto position =

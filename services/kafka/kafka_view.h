@@ -54,7 +54,7 @@ class KafkaView {
     std::unique_ptr<stream::kafka::Cluster> cluster;
     std::unique_ptr<stream::kafka::StateSpace> space;
     stream::kafka::NoListener nobody;
-    std::unique_ptr<stream::kafka::Group> onlooker;  // queries committed offsets; used under look_
+    std::unique_ptr<stream::kafka::Group> observer;  // queries committed offsets; used under look_
     std::unique_ptr<stream::kafka::StateFollower> follower;
   };
   class State;

@@ -18,7 +18,7 @@ using pipeline::SlotCount;
 namespace {
 
 constexpr stream::kafka::Millis kIdle{100};
-constexpr std::chrono::seconds kTellEvery{1};
+constexpr std::chrono::seconds kHousekeepingInterval{1};
 // A call to the cluster ends within the transaction timeout, or within half a minute without a transaction. A
 // thread that does not return for a multiple of that time hangs.
 constexpr int kHangsAfterTransactions = 6;
@@ -171,7 +171,7 @@ void KafkaWorkers::DoHousekeeping() {
     stop_.wait_until(lock, next, [this] { return stopping_.load(); });
     lock.unlock();
     if (stopping_) break;
-    next = std::chrono::steady_clock::now() + kTellEvery;
+    next = std::chrono::steady_clock::now() + kHousekeepingInterval;
     LookForHanging();
     LookAtRefusals();
     LookAtScales();

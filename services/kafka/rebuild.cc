@@ -24,7 +24,7 @@ using stream::kafka::Millis;
 
 constexpr Millis kRebuildPatience{60000};
 constexpr std::chrono::milliseconds kGroupLookEvery{300};
-constexpr const char* kNobodyElse = "rebuild";  // transactional.id
+constexpr const char* kRebuildTransactionalId = "rebuild";
 
 std::string SlotDirectory(const std::string& space, std::uint32_t slot) {
   return space + "/slot-" + std::to_string(slot);
@@ -136,7 +136,7 @@ Status Rebuild::AwaitDecided(std::uint32_t slot) {
 Result<std::vector<JournalTaken>> Rebuild::TakeJournals(const std::vector<std::uint32_t>& slots) {
   if (Status s = AwaitNoMembers(*admin_, settings_, report_); !s.ok()) return s;
   stream::kafka::NoListener listener;
-  auto group = cluster_->NewGroup("onlooker", listener);
+  auto group = cluster_->NewGroup("observer", listener);
   if (!group.ok()) return group.status();
   auto committed = (*group)->Committed(slots, true, kRebuildPatience);
   if (!committed.ok()) return committed.status();
@@ -162,7 +162,7 @@ Result<std::vector<JournalTaken>> Rebuild::TakeJournals(const std::vector<std::u
     positions[k] = **position;
   }
   if (positions.empty()) return taken;
-  auto producer = cluster_->NewProducer(kNobodyElse);
+  auto producer = cluster_->NewProducer(kRebuildTransactionalId);
   if (!producer.ok()) return producer.status();
   stream::kafka::Outcome o = (*producer)->Init();
   if (o.ok()) o = (*producer)->Begin();

@@ -172,11 +172,11 @@ Status LedgerSums::ReadUpTo(const IndexedLogOf& log_of, const LedgerPlaces& to, 
   for (std::size_t p = 0; p < to.grants.size(); ++p) all += to.grants[p] - places_.grants[p];
   for (std::size_t p = 0; p < to.postings.size(); ++p) all += to.postings[p] - places_.postings[p];
   std::uint64_t done = 0;
-  std::uint64_t told = 0;
+  std::uint64_t reported = 0;
   const auto step = [&](std::uint64_t records) {
     done += records;
-    if (!progress || done - told < kProgressRecords) return;
-    told = done;
+    if (!progress || done - reported < kProgressRecords) return;
+    reported = done;
     progress(done, all);
   };
   const auto grants = log_of(wire::kGrants);

@@ -178,7 +178,7 @@ Status LockstepPipeline::EndPeriod() {
   }
   if (Status s = lockstep_->Drain(); !s.ok()) return s;
   if (!bad_.ok()) return bad_;
-  return TellGrants();
+  return EmitGrants();
 }
 
 Status LockstepPipeline::Finish() {
@@ -188,7 +188,7 @@ Status LockstepPipeline::Finish() {
   return bad_;
 }
 
-Status LockstepPipeline::TellGrants() {
+Status LockstepPipeline::EmitGrants() {
   // Records of one event, result and kind come from one partition, so the stable sort keeps their order.
   std::stable_sort(period_.begin(), period_.end(), [](const GrantRow& a, const GrantRow& b) {
     return std::tie(a.event, a.project, a.result, a.kind) < std::tie(b.event, b.project, b.result, b.kind);

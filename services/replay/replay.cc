@@ -94,8 +94,8 @@ Status RunOnce(const ReplayOptions& options, const std::string& policy, const Ap
   LockstepPipeline* running = nullptr;
   // Versions of dispatched jobs, for the rows of partial grants and reversals, which contain none.
   std::map<std::pair<ProjectId, ResultId>, AppVersionId> versions;
-  LockstepPipeline pipeline(options.partitions, [&](const GrantRow& told) {
-    GrantRow row = told;
+  LockstepPipeline pipeline(options.partitions, [&](const GrantRow& emitted) {
+    GrantRow row = emitted;
     if (row.kind != wire::GrantKind::kFinal) {
       if (const auto sent = versions.find({row.project, row.result}); sent != versions.end())
         row.version = sent->second;

@@ -69,7 +69,7 @@ class LockstepPipeline {
 
  private:
   Status EndPeriod();
-  Status TellGrants();
+  Status EmitGrants();
 
   std::uint32_t partitions_;
   std::vector<pipeline::PipelineSlot> slots_;

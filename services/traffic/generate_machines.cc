@@ -97,24 +97,24 @@ void Generator::AddWork(std::uint64_t host, std::uint32_t report, ReportFate fat
 
 std::string Generator::ReportEvent(std::uint64_t host, std::uint32_t report, ReportFate fate,
                                    const Reporter& machine) const {
-  wire::EstimatedCredit said;
-  said.machine = host;
-  said.host = HostId(fate == ReportFate::kWrongHost ? host % options_.hosts + 1 : host);
-  said.cpus = CpusOf(host);
-  said.cpu_flops = CpuFlopsOf(host);
-  said.counters.push_back(machine.cpu);
-  said.counters.back().resource = credit::Resource::kCpu;
+  wire::EstimatedCredit body;
+  body.machine = host;
+  body.host = HostId(fate == ReportFate::kWrongHost ? host % options_.hosts + 1 : host);
+  body.cpus = CpusOf(host);
+  body.cpu_flops = CpuFlopsOf(host);
+  body.counters.push_back(machine.cpu);
+  body.counters.back().resource = credit::Resource::kCpu;
   if (IsGpuHost(host)) {
-    said.gpus = 1;
-    said.gpu_flops = GpuFlopsOf(host);
-    said.counters.push_back(machine.gpu);
-    said.counters.back().resource = credit::Resource::kNvidia;
+    body.gpus = 1;
+    body.gpu_flops = GpuFlopsOf(host);
+    body.counters.push_back(machine.gpu);
+    body.counters.back().resource = credit::Resource::kNvidia;
   }
-  if (fate == ReportFate::kGreedy) said.gpus = kGreedyGpus;
-  if (fate == ReportFate::kNegative) said.counters[0].credit = -1;
+  if (fate == ReportFate::kGreedy) body.gpus = kGreedyGpus;
+  if (fate == ReportFate::kNegative) body.counters[0].credit = -1;
   return wire::EncodeEvent(
       {.head = {.id = report + 1, .project = ProjectId(options_.project), .time = TimeOfReport(host, report)},
-       .body = std::move(said)});
+       .body = std::move(body)});
 }
 
 // Sends the next report in turn, and the report that was held back before.

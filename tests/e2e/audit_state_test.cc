@@ -257,8 +257,8 @@ class AuditedMerges : public ::testing::Test {
         audit.TakeRefused(refused, true);
       }
     audit.Check();
-    told_ = std::to_string(audit.merges()) + " merges, " + std::to_string(audit.waiting()) + " wait, " +
-            std::to_string(audit.refused()) + " refused";
+    summary_ = std::to_string(audit.merges()) + " merges, " + std::to_string(audit.waiting()) + " wait, " +
+               std::to_string(audit.refused()) + " refused";
     merges_ = audit.merges();
     waiting_ = audit.waiting();
     refused_ = audit.refused();
@@ -266,7 +266,7 @@ class AuditedMerges : public ::testing::Test {
   }
 
   FreeWorld world_{kPartitions, 7};
-  std::string told_;
+  std::string summary_;
   std::uint64_t merges_ = 0;
   std::uint64_t waiting_ = 0;
   std::uint64_t refused_ = 0;
@@ -278,7 +278,7 @@ class AuditedMerges : public ::testing::Test {
 TEST_F(AuditedMerges, CorrectStateHasNoProblems) {
   Story();
   EXPECT_THAT(Problems(), IsEmpty());
-  EXPECT_EQ(told_, "3 merges, 1 wait, 1 refused");
+  EXPECT_EQ(summary_, "3 merges, 1 wait, 1 refused");
 }
 
 TEST_F(AuditedMerges, ALostMergeIsReported) {

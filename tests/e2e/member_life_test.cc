@@ -142,19 +142,19 @@ TEST(MemberLife, ASettlementReversesFromTheTeamThatWasPaidLast) {
 }
 
 TEST(MemberLife, ASettlementOfADeletedUserReversesFromItsTeamToo) {
-  for (const bool told_late : {false, true}) {
+  for (const bool deleted_late : {false, true}) {
     Project project("settle");
     project.Sent(kStart, 10);
     project.Sent(kStart, 20);
     project.SendTrickle(kStart + 10 * kDay, 10, 20);
     project.Rest(kStart + 10 * kDay);
-    if (!told_late) project.User(kStart + 11 * kDay, 0, true);
+    if (!deleted_late) project.User(kStart + 11 * kDay, 0, true);
     project.SendTrickle(kStart + 12 * kDay, 20, 100);
     project.Done(kStart + 14 * kDay, 10, 5);
     project.Done(kStart + 14 * kDay, 20, 70);
-    if (told_late) project.User(kStart + 11 * kDay, 0, true);
+    if (deleted_late) project.User(kStart + 11 * kDay, 0, true);
     const Played run = ExpectLikeTheOracle(project.events);
-    EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kTeam, 11), (told_late ? 75 : 5) * kMicro);
+    EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kTeam, 11), (deleted_late ? 75 : 5) * kMicro);
     EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kUser, 1), 75 * kMicro);
   }
 }

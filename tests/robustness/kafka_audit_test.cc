@@ -182,7 +182,7 @@ TEST_F(KafkaAudit, OneWrongMicroCreditInACheckpointNamesTheAccount) {
   ASSERT_TRUE(admin.ok());
   ASSERT_TRUE(AwaitNoMembers(**admin, settings_, [](const std::string&) {}).ok());
   stream::kafka::NoListener listener;
-  auto group = cluster_->NewGroup("onlooker", listener);
+  auto group = cluster_->NewGroup("observer", listener);
   ASSERT_TRUE(group.ok());
   const auto committed = (*group)->Committed({kSlot}, true, kPatience);
   ASSERT_TRUE(committed.ok() && committed->front().offset);

@@ -187,7 +187,7 @@ TEST(KafkaView, FollowsWhileOwnersDieAndResumes) {
   KafkaWorld world(*broker, Traffic(TrafficOptions(8, 400)));
   auto first = world.Worker("a");
   {
-    Viewer viewer(world, "onlooker", false);
+    Viewer viewer(world, "observer", false);
     auto ingest = world.IngestInBackground();
     EXPECT_LE(ingest->Wait(), 1) << ingest->err();
     ASSERT_TRUE(world.AwaitRest(kPatience));
@@ -199,7 +199,7 @@ TEST(KafkaView, FollowsWhileOwnersDieAndResumes) {
     second->Signal(SIGTERM);
     EXPECT_EQ(second->Wait(), 0) << second->err();
   }
-  Viewer again(world, "onlooker", false);
+  Viewer again(world, "observer", false);
   ASSERT_TRUE(again.Await(world, kPatience)) << world.Tasks().dump(1);
   const json seen = Everything(again.questions());
   world.WithMigrated([&](Engine& engine) {

@@ -113,10 +113,10 @@ TEST_F(TableMemory, AResidentTableReleasesOnlyErasedRows) {
   Write(table);
   for (std::uint64_t id = 1; id <= kRows; id += 2) table.Erase(KeyOf(id));
   Commit(host);
-  table.EvictGone();
+  table.EvictDeleted();
   EXPECT_EQ(table.size(), kRows) << "the deletions are not written yet";
   Write(table);
-  table.EvictGone();
+  table.EvictDeleted();
   EXPECT_EQ(table.size(), kRows / 2);
   for (std::uint64_t id = 1; id <= kRows; ++id)
     EXPECT_EQ(table.Find(KeyOf(id)) != nullptr, id % 2 == 0) << id;

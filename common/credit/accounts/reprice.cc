@@ -64,8 +64,8 @@ std::optional<std::string> CannotCount(const TrickleRule& was, const PolicyVersi
 }
 
 // The speed that prices a host's run time under the new rule; none if the ledger has only a limited speed.
-std::optional<double> SpeedAnew(const TricklePrice& price, const TypicalSpeeds& was,
-                                const TypicalSpeeds& is) {
+std::optional<double> RepricedSpeed(const TricklePrice& price, const TypicalSpeeds& was,
+                                    const TypicalSpeeds& is) {
   if (was == is) return price.rate;
   const bool held_back = (price.bounds & kTrickleSpeed) != 0;
   if (held_back && is.percentile_95 > was.percentile_95) return std::nullopt;
@@ -221,7 +221,7 @@ Repriced RepriceTrickles(std::span<const RecordedHighWaterMark> high_water_marks
     if (is == nullptr) return cannot("that version does not pay trickles of variety '" + one.variety + "'");
     if (auto why = CannotCount(*was, then, *is, version)) return cannot(*why);
     std::optional<double> speed = one.price.rate;
-    if (is->kind == TrickleKind::kRunTime) speed = SpeedAnew(one.price, was->typical, is->typical);
+    if (is->kind == TrickleKind::kRunTime) speed = RepricedSpeed(one.price, was->typical, is->typical);
     if (!speed) return cannot(kSpeedUnknown);
     TricklePrice price = WithRule(one.price, *is, *speed, version);
     const ProjectLimit project = ProjectLimitOf(one.price, *was);
@@ -262,7 +262,7 @@ RefrozenPrice Refreeze(const std::string& variety, const TricklePrice& frozen, d
   if (is == nullptr) return cannot("that version does not pay trickles of variety '" + variety + "'");
   if (auto why = CannotCount(*was, then, *is, version)) return cannot(*why);
   std::optional<double> speed = frozen.rate;
-  if (is->kind == TrickleKind::kRunTime) speed = SpeedAnew(frozen, was->typical, is->typical);
+  if (is->kind == TrickleKind::kRunTime) speed = RepricedSpeed(frozen, was->typical, is->typical);
   if (!speed) return cannot(kSpeedUnknown);
   RefrozenPrice repriced{.price = WithRule(frozen, *is, *speed, version)};
   const ProjectLimit project = ProjectLimitOf(frozen, *was);

@@ -176,7 +176,7 @@ class Group {
   // members.
   [[nodiscard]] virtual std::optional<GroupView> View() = 0;
   // Triggers a rebalance among all members; it does not by itself take a slot from its owner.
-  virtual Status ShareOutAgain() = 0;
+  virtual Status RequestRebalance() = 0;
   // Revokes owned slots (listener) and leaves the group, so that no member has to wait for the session timeout.
   virtual void Leave() = 0;
 };

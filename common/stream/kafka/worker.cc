@@ -119,7 +119,7 @@ Status Worker::TendGroup() {
   if (Status s = group_->Poll(); !s.ok()) return s;
   if (!watch_.Unowned(*group_, cluster_.Now())) return Status::Ok();
   options_.report("a slot has no owner: a member died during a rebalance; requesting another rebalance");
-  return group_->ShareOutAgain();
+  return group_->RequestRebalance();
 }
 
 // Checked before the group takes slots from workers that can run them.

@@ -377,7 +377,7 @@ Status Slot::ReadRows(std::uint8_t table,
 void Slot::Evict(std::uint64_t keep) {
   if (flush_active()) return;
   for (TableBase* table : all_tables_)
-    if (table->resident() || table->waits()) table->EvictGone();
+    if (table->resident() || table->waits()) table->EvictDeleted();
   EvictTo(keep, all_tables_, tables_);
 }
 

@@ -203,10 +203,10 @@ int Run(const Options& given) {
   options.adoption.project = ProjectId(options.project);
   if (options.source.empty()) options.source = std::filesystem::path(options.file).filename().string();
   const auto settings = SettingsOf(options.place);
-  if (!settings.ok()) return TellError(settings.status());
-  if (Status s = CheckProject(*settings, options.project); !s.ok()) return TellError(s);
+  if (!settings.ok()) return ReportError(settings.status());
+  if (Status s = CheckProject(*settings, options.project); !s.ok()) return ReportError(s);
   auto entities = OpenFile(options);
-  if (!entities.ok()) return TellError(entities.status());
+  if (!entities.ok()) return ReportError(entities.status());
   Outcome outcome;
   {
     Progress looking("rows checked", options.as_json);
@@ -214,20 +214,20 @@ int Run(const Options& given) {
       looking.Show({.done = events, .all = 0, .counted = events});
     });
     looking.Finish();
-    if (!survey.ok()) return TellError(survey.status());
+    if (!survey.ok()) return ReportError(survey.status());
     outcome.survey = *survey;
   }
   outcome.read = adoption::TotalsJson(outcome.survey.totals);
   Status status;
   if (!options.dry_run) {
     auto client = Client::Open(*settings, Purpose::kWork, ReportOpening);
-    if (!client.ok()) return TellError(client.status());
+    if (!client.ok()) return ReportError(client.status());
     if (!(*client)->remote()) status = RememberPlace(*settings);
     if (status.ok()) status = Send(**client, options, **entities, &outcome);
     const Status closed = (*client)->Close();
     if (status.ok()) status = closed;
   }
-  if (!status.ok()) return TellError(status);
+  if (!status.ok()) return ReportError(status);
   if (options.as_json)
     PrintJson(OutcomeJson(options, outcome));
   else

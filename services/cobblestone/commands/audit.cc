@@ -71,10 +71,10 @@ Result<nlohmann::json> AuditKafka(const settings::RunSettings& settings, const O
 
 int Run(const Options& options) {
   const auto settings = SettingsOf(options.query.place);
-  if (!settings.ok()) return TellError(settings.status());
+  if (!settings.ok()) return ReportError(settings.status());
   const bool on_kafka = settings->backend == settings::Backend::kKafka;
   if (!on_kafka && !options.scratch.empty())
-    return TellError(Status::InvalidArgument(
+    return ReportError(Status::InvalidArgument(
         "--scratch is for deployments on Kafka; the audit of a data directory uses that directory"));
   Progress progress("records", options.query.json);
   const auto show = [&](std::uint64_t done, std::uint64_t all) {
@@ -82,7 +82,7 @@ int Run(const Options& options) {
   };
   auto answer = on_kafka ? AuditKafka(*settings, options, show) : AskEngine(*settings, options, show);
   progress.Finish();
-  if (!answer.ok()) return TellError(answer.status());
+  if (!answer.ok()) return ReportError(answer.status());
   if (options.query.json) {
     PrintJson(*answer);
   } else {

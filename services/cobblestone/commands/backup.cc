@@ -51,7 +51,7 @@ void Print(const backup::BackupOutcome& outcome) {
 
 int Run(const Options& options) {
   const auto settings = SettingsOf(options.place);
-  if (!settings.ok()) return TellError(settings.status());
+  if (!settings.ok()) return ReportError(settings.status());
   std::optional<Progress> progress;
   const auto show = [&](const char* unit, const ProgressPoint& point) {
     if (!progress || progress->unit() != unit) progress.emplace(unit, options.json);
@@ -77,7 +77,7 @@ int Run(const Options& options) {
                            ? backup::BackUpKafka(*settings, backup)
                            : backup::BackUpPipeline(*settings, backup);
   progress.reset();
-  if (!outcome.ok()) return TellError(outcome.status());
+  if (!outcome.ok()) return ReportError(outcome.status());
   if (options.json) {
     PrintJson(OutcomeJson(*outcome));
   } else {

@@ -103,14 +103,14 @@ void AddQueryOptions(Verb& verb, QueryOptions& options, bool with_project) {
 int AskAndPrint(const QueryOptions& options, Purpose purpose, const Question& question,
                 const std::function<std::string(const nlohmann::json&)>& words) {
   const auto settings = SettingsOf(options.place);
-  if (!settings.ok()) return TellError(settings.status());
+  if (!settings.ok()) return ReportError(settings.status());
   auto client = Client::Open(*settings, purpose, ReportOpening);
-  if (!client.ok()) return TellError(client.status());
+  if (!client.ok()) return ReportError(client.status());
   auto answer = (*client)->Ask(question);
-  if (!answer.ok()) return TellError(answer.status());
+  if (!answer.ok()) return ReportError(answer.status());
   if (purpose == Purpose::kWork) {
-    if (Status status = (*client)->WaitIdle(); !status.ok()) return TellError(status);
-    if (Status status = (*client)->Close(); !status.ok()) return TellError(status);
+    if (Status status = (*client)->WaitIdle(); !status.ok()) return ReportError(status);
+    if (Status status = (*client)->Close(); !status.ok()) return ReportError(status);
   }
   if (options.json) {
     PrintJson(*answer);
@@ -120,7 +120,7 @@ int AskAndPrint(const QueryOptions& options, Purpose purpose, const Question& qu
   return kExitOk;
 }
 
-int TellError(const Status& status) {
+int ReportError(const Status& status) {
   std::fflush(stdout);
   std::fprintf(stderr, "cobblestone: %s\n", TerminalLines(status.message()).c_str());
   return ExitCodeOf(status);

@@ -81,7 +81,7 @@ int AskAndPrint(const QueryOptions& options, Purpose purpose, const access::Ques
                 const std::function<std::string(const nlohmann::json&)>& words);
 
 // Prints to standard error; returns the exit code.
-int TellError(const Status& status);
+int ReportError(const Status& status);
 // Prints the progress of a long opening to standard error.
 void ReportOpening(const std::string& what);
 // One object on one line, for machines (keys sorted).

@@ -17,7 +17,7 @@ int Run(const Options& options) {
     return kExitOk;
   }
   const auto settings = settings::LoadRunSettings(options.file);
-  if (!settings.ok()) return TellError(settings.status());
+  if (!settings.ok()) return ReportError(settings.status());
   std::printf("%s is valid: data in %s, %u partitions, %u threads, socket %s\n", options.file.c_str(),
               settings->data_directory.c_str(), settings->partitions, settings->threads,
               settings->listen.socket.c_str());

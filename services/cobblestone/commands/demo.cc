@@ -186,25 +186,25 @@ int Run(const Options& given) {
   const std::string input_end = ".in.jsonl.gz";
   if (options.expected.empty()) {
     if (!options.input.ends_with(input_end)) {
-      return TellError(Status::InvalidArgument(
+      return ReportError(Status::InvalidArgument(
           options.input + ": set --expected to the file with BOINC's output for this history"));
     }
     options.expected = options.input.substr(0, options.input.size() - input_end.size()) + ".exact.jsonl.gz";
   }
   const auto expected = ReadExpectedGrants(options.expected);
-  if (!expected.ok()) return TellError(expected.status());
+  if (!expected.ok()) return ReportError(expected.status());
   const DemoDirectory directory(options.keep);
   if (directory.path().empty())
-    return TellError(Status::InvalidArgument(
+    return ReportError(Status::InvalidArgument(
         "cannot create a directory for temporary files; set TMPDIR to another directory"));
   const auto settings = SettingsOf({.config = "", .data = directory.path()});
-  if (!settings.ok()) return TellError(settings.status());
+  if (!settings.ok()) return ReportError(settings.status());
 
   Taken golden;
   Taken synthetic;
   Step("run: the pipeline, in a temporary data directory (" + directory.path() + ")");
   if (Status status = PlayRun(options, *settings, &golden, &synthetic); !status.ok())
-    return TellError(status);
+    return ReportError(status);
 
   // Before the engine's threads start: the store never ends some threads, and no signal may be delivered to
   // these.
@@ -212,11 +212,11 @@ int Run(const Options& given) {
   std::optional<StopSignals> signals;
   if (page) signals.emplace();
   auto opened = Engine::Open(*settings, ReportOpening);
-  if (!opened.ok()) return TellError(opened.status());
+  if (!opened.ok()) return ReportError(opened.status());
   std::unique_ptr<Engine> engine = std::move(*opened);
   Step("compare each grant bit for bit with the grant of BOINC's own server code");
   const auto comparison = CompareWithGolden(*engine, kGoldenProject, *expected);
-  if (!comparison.ok()) return TellError(comparison.status());
+  if (!comparison.ok()) return ReportError(comparison.status());
   Step("audit: recompute every grant from its recorded inputs, and every total from the grants");
   const auto audit_begin = Clock::now();
   Progress progress("records", false);
@@ -224,10 +224,10 @@ int Run(const Options& given) {
     progress.Show({.done = done, .all = all, .counted = done});
   });
   progress.Finish();
-  if (!audit.ok()) return TellError(audit.status());
+  if (!audit.ok()) return ReportError(audit.status());
   const double audit_seconds = SecondsSince(audit_begin);
   const auto explained = engine->questions().Explain(kGoldenProject, ResultId(comparison->example));
-  if (!explained.ok()) return TellError(explained.status());
+  if (!explained.ok()) return ReportError(explained.status());
 
   const std::size_t problems = audit->contains("problems") ? (*audit)["problems"].size() : 1;
   const bool equal = comparison->compared > 0 && comparison->different == 0;
@@ -263,7 +263,7 @@ int Run(const Options& given) {
   if (page) {
     engine.reset();
     if (Status status = ShowPage(*settings, options.page_rate, *signals); !status.ok())
-      return TellError(status);
+      return ReportError(status);
   }
   return equal && problems == 0 ? kExitOk : kExitProblems;
 }

@@ -80,7 +80,7 @@ int Read(const Options& options) {
     progress.Show({.done = files, .counted = files});
   });
   progress.Finish();
-  if (!outcome.ok()) return TellError(outcome.status());
+  if (!outcome.ok()) return ReportError(outcome.status());
   if (options.json) {
     PrintJson({{"outputs", OutputsJson(outcome->outputs)}, {"differences", outcome->differences}});
   } else {
@@ -172,10 +172,10 @@ Status OpenPipeline(const Options& options, const exports::Settings& settings, F
 
 int Export(const Options& options) {
   auto settings = exports::ParseSettings(options.settings);
-  if (!settings.ok()) return TellError(settings.status());
+  if (!settings.ok()) return ReportError(settings.status());
   settings->strict_xml = options.strict_xml;
   const auto spec = exports::LoadSpec(options.spec);
-  if (!spec.ok()) return TellError(spec.status());
+  if (!spec.ok()) return ReportError(spec.status());
   exports::ExportJob job = options.job;
   job.settings = *settings;
   job.now = options.now >= 0 ? options.now
@@ -186,7 +186,7 @@ int Export(const Options& options) {
   if (Status s = options.entities.empty() ? OpenPipeline(options, *settings, &from, &job)
                                           : OpenFile(options, *settings, &from);
       !s.ok())
-    return TellError(s);
+    return ReportError(s);
   Progress writing("rows", options.json);
   job.progress = [&](std::uint64_t done, std::uint64_t all) {
     writing.Show({.done = done, .all = all, .counted = done});
@@ -197,7 +197,7 @@ int Export(const Options& options) {
   };
   const auto outcome = exports::RunExport(*from.source, *spec, job);
   writing.Finish();
-  if (!outcome.ok()) return TellError(outcome.status());
+  if (!outcome.ok()) return ReportError(outcome.status());
   if (options.json) {
     PrintJson({{"directory", outcome->directory},
                {"old_directory", outcome->old_directory},
@@ -217,10 +217,10 @@ int Export(const Options& options) {
 // once, not at the first scheduled time.
 int Again(const Options& options) {
   const auto schedule = Schedule::Parse(options.schedule);
-  if (!schedule.ok()) return TellError(schedule.status());
+  if (!schedule.ok()) return ReportError(schedule.status());
   if (const auto settings = exports::ParseSettings(options.settings); !settings.ok())
-    return TellError(settings.status());
-  if (const auto spec = exports::LoadSpec(options.spec); !spec.ok()) return TellError(spec.status());
+    return ReportError(settings.status());
+  if (const auto spec = exports::LoadSpec(options.spec); !spec.ok()) return ReportError(spec.status());
   const StopSignals signals;
   RunLog log({});
   std::int64_t last = -1;
@@ -249,7 +249,7 @@ int Run(const Options& options) {
   if (options.nice > 0) LowerThreadPriority(options.nice);
   if (!options.read.empty()) return Read(options);
   if (options.spec.empty())
-    return TellError(Status::InvalidArgument(
+    return ReportError(Status::InvalidArgument(
         "set --spec to the outputs to export, or --read to the directory to read back"));
   return options.schedule.empty() ? Export(options) : Again(options);
 }

@@ -39,26 +39,26 @@ int Serve(const StopSignals& signals, const std::function<Status()>& failure) {
   int signal = 0;
   while (signal == 0 && failure().ok()) signal = signals.Wait();
   signals.LetKill();
-  if (signal == 0) return TellError(failure());
+  if (signal == 0) return ReportError(failure());
   return kExitOk;
 }
 
 int RunOnKafka(const settings::RunSettings& settings) {
-  if (Status s = gateway::CheckListening(settings.gateway); !s.ok()) return TellError(s);
+  if (Status s = gateway::CheckListening(settings.gateway); !s.ok()) return ReportError(s);
   const StopSignals signals;
   RunLog log(settings.log);
   const auto report = [&log](const std::string& what) { log.Info(what); };
   const auto view =
       KafkaView::Open(settings, settings.gateway.follow == settings::GatewayFollow::kCommits, report);
-  if (!view.ok()) return TellError(view.status());
+  if (!view.ok()) return ReportError(view.status());
   const KafkaViewMetrics metrics(**view, settings.data_directory);
   const auto scraped = ServeMetrics(settings, metrics, log);
-  if (!scraped.ok()) return TellError(scraped.status());
+  if (!scraped.ok()) return ReportError(scraped.status());
   auto pipeline = MakeKafkaPipeline(settings, **view, metrics, report);
-  if (!pipeline.ok()) return TellError(pipeline.status());
+  if (!pipeline.ok()) return ReportError(pipeline.status());
   auto gateway = gateway::Gateway::Start(settings.gateway, (*view)->questions(), **pipeline,
                                          AccessLogOf(settings, log), WarningsOf(log));
-  if (!gateway.ok()) return TellError(gateway.status());
+  if (!gateway.ok()) return ReportError(gateway.status());
   log.Info("serving", {{"gateway", (*gateway)->url()},
                        {"cluster", settings.kafka.bootstrap},
                        {"prefix", settings.kafka.prefix},
@@ -72,29 +72,29 @@ int RunOnKafka(const settings::RunSettings& settings) {
 
 int Run(const Options& options) {
   auto settings = SettingsOf(options.place);
-  if (!settings.ok()) return TellError(settings.status());
+  if (!settings.ok()) return ReportError(settings.status());
   if (!options.listen.empty()) settings->gateway.listen = options.listen;
   if (settings->gateway.listen.empty()) settings->gateway.listen = kUsualPlace;
   if (settings->backend == settings::Backend::kKafka) return RunOnKafka(*settings);
   std::error_code ignored;  // a directory that cannot be accessed counts as absent
   if (!std::filesystem::exists(settings->data_directory + "/log", ignored))
-    return TellError(Status::NotFound("no data directory " + settings->data_directory +
-                                      "; set --data or --config, or create one with `cobblestone ingest`"));
+    return ReportError(Status::NotFound("no data directory " + settings->data_directory +
+                                        "; set --data or --config, or create one with `cobblestone ingest`"));
   const StopSignals signals;
   RunLog log(settings->log);
   const auto engine =
       Engine::Open(*settings, [&](const std::string& what) { log.Info(what); }, {.watched = true});
   if (engine.status().code() == StatusCode::kFenced)
-    return TellError(
+    return ReportError(
         Status::Fenced(engine.status().message() +
                        "; the running pipeline can serve the page itself: use `cobblestone run --listen "
                        "HOST:PORT`, or gateway.listen in its configuration"));
-  if (!engine.ok()) return TellError(engine.status());
+  if (!engine.ok()) return ReportError(engine.status());
   EngineMetrics metrics(**engine);
   const auto scraped = ServeMetrics(*settings, metrics, log);
-  if (!scraped.ok()) return TellError(scraped.status());
+  if (!scraped.ok()) return ReportError(scraped.status());
   auto gateway = EngineGateway::Start(*settings, **engine, false, &metrics, log);
-  if (!gateway.ok()) return TellError(gateway.status());
+  if (!gateway.ok()) return ReportError(gateway.status());
   log.Info("serving", {{"gateway", (*gateway)->url()}, {"data", settings->data_directory}});
   const int code = Serve(signals, [] { return Status::Ok(); });
   (*gateway).reset();

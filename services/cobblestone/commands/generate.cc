@@ -23,20 +23,20 @@ struct Options {
 };
 
 int Run(const Options& options) {
-  if (Status status = CheckGenerateOptions(options.traffic); !status.ok()) return TellError(status);
+  if (Status status = CheckGenerateOptions(options.traffic); !status.ok()) return ReportError(status);
   auto writer = EventWriter::Open(options.file);
-  if (!writer.ok()) return TellError(writer.status());
+  if (!writer.ok()) return ReportError(writer.status());
   Generator generator(options.traffic);
   Progress progress("events", options.quiet);
   std::string envelope;
   for (std::uint64_t events = 0; generator.Next(&envelope);) {
-    if (Status status = (*writer)->Write(envelope); !status.ok()) return TellError(status);
+    if (Status status = (*writer)->Write(envelope); !status.ok()) return ReportError(status);
     if ((++events & 0x3ff) == 0)
       progress.Show({.done = generator.results_sent(), .all = generator.results(), .counted = events});
   }
   progress.Finish();
   const Status closed = (*writer)->Close();
-  return closed.ok() ? kExitOk : TellError(closed);
+  return closed.ok() ? kExitOk : ReportError(closed);
 }
 
 void AddOptions(Verb& verb, Options& options) {

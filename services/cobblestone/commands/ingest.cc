@@ -140,7 +140,7 @@ void PrintSummary(const IngestOptions& options, const IngestSummary& summary, co
 
 int Run(const Options& options) {
   const auto settings = SettingsOf(options.place);
-  if (!settings.ok()) return TellError(settings.status());
+  if (!settings.ok()) return ReportError(settings.status());
   IngestOptions ingest{.file = options.file, .source = options.source, .project = ProjectId(options.project)};
   if (ingest.source.empty()) {
     std::filesystem::path path(options.file);
@@ -148,20 +148,20 @@ int Run(const Options& options) {
     ingest.source = path.filename().string();
   }
   if (options.source.empty() && options.file == "-") {
-    return TellError(Status::InvalidArgument(
+    return ReportError(Status::InvalidArgument(
         "standard input has no name that identifies the source: set one with --source NAME"));
   }
   if (options.lockstep) ingest.lockstep = true;
   auto events = OpenSource(options);
-  if (!events.ok()) return TellError(events.status());
+  if (!events.ok()) return ReportError(events.status());
 
   auto client = Client::Open(*settings, Purpose::kWork, ReportOpening);
-  if (!client.ok()) return TellError(client.status());
+  if (!client.ok()) return ReportError(client.status());
   if (!(*client)->remote()) {
-    if (Status status = RememberPlace(*settings); !status.ok()) return TellError(status);
+    if (Status status = RememberPlace(*settings); !status.ok()) return ReportError(status);
   }
   const auto refused_before = RefusedSoFar(**client);
-  if (!refused_before.ok()) return TellError(refused_before.status());
+  if (!refused_before.ok()) return ReportError(refused_before.status());
 
   const auto begin = std::chrono::steady_clock::now();
   Progress progress("events", options.as_json);
@@ -192,8 +192,8 @@ int Run(const Options& options) {
   } else if (status.ok() || summary.lines > 0) {
     PrintSummary(ingest, summary, refusals, seconds);
   }
-  if (!status.ok()) return TellError(status);
-  if (!closed.ok()) return TellError(closed);
+  if (!status.ok()) return ReportError(status);
+  if (!closed.ok()) return ReportError(closed);
   return summary.bad > 0 || refusals.all > 0 ? kExitProblems : kExitOk;
 }
 

@@ -21,17 +21,17 @@ struct Options {
 
 int Run(const Options& options) {
   const auto from = settings::LoadRunSettings(options.from);
-  if (!from.ok()) return TellError(from.status());
+  if (!from.ok()) return ReportError(from.status());
   const auto to = settings::LoadRunSettings(options.to);
-  if (!to.ok()) return TellError(to.status());
+  if (!to.ok()) return ReportError(to.status());
   if (from->partitions != to->partitions)
-    return TellError(Status::InvalidArgument(
+    return ReportError(Status::InvalidArgument(
         "both deployments must have the same number of partitions: " + options.from + " has " +
         std::to_string(from->partitions) + ", " + options.to + " has " + std::to_string(to->partitions)));
   if (from->order != to->order)
-    return TellError(Status::InvalidArgument("both deployments must have the same `order`"));
+    return ReportError(Status::InvalidArgument("both deployments must have the same `order`"));
   if (from->backend == to->backend)
-    return TellError(Status::InvalidArgument(
+    return ReportError(Status::InvalidArgument(
         "one configuration must have `backend: kafka`, the other `backend: embedded`"));
   Progress progress("records", false);
   const MigrateOptions migrate{
@@ -43,12 +43,12 @@ int Run(const Options& options) {
       .report = ReportOpening};
   const bool to_kafka = to->backend == settings::Backend::kKafka;
   if (to_kafka && options.from_the_beginning)
-    return TellError(Status::InvalidArgument(
+    return ReportError(Status::InvalidArgument(
         "--from-the-beginning requires a --from deployment on Kafka; --from is embedded"));
   auto counts =
       to_kafka ? MigrateToKafka(*from, *to, migrate) : MigrateToEmbedded(*from, to->data_directory, migrate);
   progress.Finish();
-  if (!counts.ok()) return TellError(counts.status());
+  if (!counts.ok()) return ReportError(counts.status());
   const std::string where =
       to_kafka ? "on " + to->kafka.bootstrap + ", prefix " + to->kafka.prefix : "in " + to->data_directory;
   std::printf("migrated: %s records, the state of %s commits and %llu sources are %s\n",

@@ -31,7 +31,7 @@ int MakeStates(Rebuild& rebuild, const std::vector<std::uint32_t>& slots) {
       progress.Show({.done = status.sequence, .all = status.target_sequence, .counted = status.reexecuted});
     });
     progress.Finish();
-    if (!rebuilt.ok()) return TellError(rebuilt.status());
+    if (!rebuilt.ok()) return ReportError(rebuilt.status());
     if (rebuilt->sequence == 0)
       std::printf("slot %u: the cluster has no commits of this slot; its state on this machine was deleted\n",
                   k);
@@ -47,7 +47,7 @@ int MakeStates(Rebuild& rebuild, const std::vector<std::uint32_t>& slots) {
 
 int TakeJournals(Rebuild& rebuild, const std::vector<std::uint32_t>& slots) {
   const auto taken = rebuild.TakeJournals(slots);
-  if (!taken.ok()) return TellError(taken.status());
+  if (!taken.ok()) return ReportError(taken.status());
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const std::string sequence = WithCommas((*taken)[i].sequence);
     switch ((*taken)[i].what) {
@@ -68,27 +68,27 @@ int TakeJournals(Rebuild& rebuild, const std::vector<std::uint32_t>& slots) {
 
 int Run(const Options& options) {
   auto settings = SettingsOf(options.place);
-  if (!settings.ok()) return TellError(settings.status());
+  if (!settings.ok()) return ReportError(settings.status());
   if (settings->backend != settings::Backend::kKafka)
-    return TellError(Status::InvalidArgument(
+    return ReportError(Status::InvalidArgument(
         "rebuild is for deployments on Kafka; with the embedded log, `cobblestone run` "
         "rebuilds damaged states by itself"));
   if (!options.instance.empty()) settings->kafka.instance = options.instance;
   if (auto role = RoleNamed(*settings, options.stage); role.ok())
     settings = std::move(role);
   else
-    return TellError(role.status());
+    return ReportError(role.status());
   const std::uint32_t count = SlotCount(PipelineOf(*settings));
   std::vector<std::uint32_t> slots = options.slots;
   if (slots.empty())
     for (std::uint32_t k = 0; k < count; ++k) slots.push_back(k);
   for (const std::uint32_t k : slots)
     if (k >= count)
-      return TellError(Status::NotFound("unknown slot " + std::to_string(k) +
-                                        "; slots are numbered from 0 to " + std::to_string(count - 1) +
-                                        (options.stage.empty() ? ", the coordinator's" : "")));
+      return ReportError(Status::NotFound("unknown slot " + std::to_string(k) +
+                                          "; slots are numbered from 0 to " + std::to_string(count - 1) +
+                                          (options.stage.empty() ? ", the coordinator's" : "")));
   auto rebuild = Rebuild::Open(*settings, ReportOpening);
-  if (!rebuild.ok()) return TellError(rebuild.status());
+  if (!rebuild.ok()) return ReportError(rebuild.status());
   return options.journal ? TakeJournals(**rebuild, slots) : MakeStates(**rebuild, slots);
 }
 

@@ -57,7 +57,7 @@ int Run(const Options& options) {
   };
   const auto summary = Replay(replay);
   progress.Finish();
-  if (!summary.ok()) return TellError(summary.status());
+  if (!summary.ok()) return ReportError(summary.status());
   const bool compared = options.replay.compares();
   if (options.as_json) {
     nlohmann::json json = {{"lines", summary->lines},

@@ -44,19 +44,19 @@ void Print(const Options& options, const backup::FoundBackup& found, const std::
 
 int Run(const Options& options) {
   if (!options.check && options.place.config.empty() && options.place.data.empty())
-    return TellError(Status::InvalidArgument(
+    return ReportError(Status::InvalidArgument(
         "name the directory to restore into, with --data or as data_directory of a --config; or use --check"));
   const auto settings = SettingsOf(options.place);
-  if (!settings.ok()) return TellError(settings.status());
+  if (!settings.ok()) return ReportError(settings.status());
   if (!options.check && settings->backend == settings::Backend::kKafka)
-    return TellError(Status::InvalidArgument(
+    return ReportError(Status::InvalidArgument(
         options.place.config +
         " is for Kafka, but `restore` writes a data directory for one machine; name that directory "
         "with --data alone. `cobblestone migrate` then moves it to new topics"));
   const auto found = backup::FindBackup(options.from);
-  if (!found.ok()) return TellError(found.status());
+  if (!found.ok()) return ReportError(found.status());
   if (!options.check && !options.place.config.empty() && settings->partitions != found->manifest.partitions)
-    return TellError(Status::InvalidArgument(
+    return ReportError(Status::InvalidArgument(
         options.place.config + " has partitions: " + std::to_string(settings->partitions) + ", the backup " +
         found->directory + " has " + std::to_string(found->manifest.partitions) +
         "; use the configuration that the backup was made with"));
@@ -67,7 +67,7 @@ int Run(const Options& options) {
   const Status status = options.check ? backup::CheckBackup(*found, show)
                                       : backup::Restore(*found, settings->data_directory, show);
   progress.Finish();
-  if (!status.ok()) return TellError(status);
+  if (!status.ok()) return ReportError(status);
   if (options.json) {
     PrintJson(FoundJson(*found));
   } else {

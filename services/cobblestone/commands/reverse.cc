@@ -178,16 +178,16 @@ Status Correct(Client& client, const Options& options, const CorrectionRequest& 
 
 int Run(const Options& options) {
   const auto settings = SettingsOf(options.query.place);
-  if (!settings.ok()) return TellError(settings.status());
+  if (!settings.ok()) return ReportError(settings.status());
   const auto request = RequestOf(options, *settings);
-  if (!request.ok()) return TellError(request.status());
+  if (!request.ok()) return ReportError(request.status());
   auto client = Client::Open(*settings, options.yes ? Purpose::kWork : Purpose::kAsk, ReportOpening);
-  if (!client.ok()) return TellError(client.status());
+  if (!client.ok()) return ReportError(client.status());
   Done done;
   Status status = Correct(**client, options, *request, &done);
   const Status closed = (*client)->Close();
-  if (!status.ok()) return TellError(status);
-  if (!closed.ok()) return TellError(closed);
+  if (!status.ok()) return ReportError(status);
+  if (!closed.ok()) return ReportError(closed);
   const bool nothing = done.plan.at("corrections").empty();
   if (options.query.json) {
     done.plan["losses"] = CorrectionLosses(done.plan);

@@ -74,14 +74,14 @@ std::optional<Result<std::unique_ptr<Engine>>> OpenWhenFree(const settings::RunS
                                                             const EngineOptions& options,
                                                             const StopSignals& signals, RunLog& log) {
   const auto deadline = Clock::now() + kHeldPatience;
-  for (bool told = false;; told = true) {
+  for (bool reported = false;; reported = true) {
     auto engine = Engine::Open(
         settings, [&](const std::string& what) { log.Info(what); }, options);
     // A process that answers on the socket will keep the directory.
     if (engine.status().code() != StatusCode::kFenced || Clock::now() >= deadline ||
         SocketAnswers(settings.listen.socket))
       return engine;
-    if (!told) log.Info("waiting for the data directory", {{"reason", engine.status().message()}});
+    if (!reported) log.Info("waiting for the data directory", {{"reason", engine.status().message()}});
     if (signals.Wait() != 0) return std::nullopt;
   }
 }
@@ -136,10 +136,10 @@ int RunOnKafka(const settings::RunSettings& settings, bool accept_time_jump, con
 
 int Run(const Options& options) {
   auto settings = SettingsOf(options.place);
-  if (!settings.ok()) return TellError(settings.status());
+  if (!settings.ok()) return ReportError(settings.status());
   if (!options.instance.empty()) settings->kafka.instance = options.instance;
   if (!options.listen.empty() && settings->backend == settings::Backend::kKafka)
-    return TellError(Status::InvalidArgument(
+    return ReportError(Status::InvalidArgument(
         "--listen is for a pipeline on one machine; on Kafka `cobblestone gateway --listen HOST:PORT` serves the page"));
   if (!options.listen.empty()) settings->gateway.listen = options.listen;
   const StopSignals signals;

@@ -20,26 +20,26 @@ struct Options {
 
 int CreateOrCheck(const Options& options, bool create) {
   const auto settings = SettingsOf(options.place);
-  if (!settings.ok()) return TellError(settings.status());
+  if (!settings.ok()) return ReportError(settings.status());
   if (settings->backend != settings::Backend::kKafka)
-    return TellError(Status::InvalidArgument(
+    return ReportError(Status::InvalidArgument(
         "the configuration's backend is not kafka; only deployments on Kafka have topics"));
   auto deployment = DeploymentOf(*settings, ReportOpening);
-  if (!deployment.ok()) return TellError(deployment.status());
+  if (!deployment.ok()) return ReportError(deployment.status());
   if (create) {
     auto admin = stream::kafka::MakeTopicAdmin(deployment->cluster);
-    if (!admin.ok()) return TellError(admin.status());
-    if (Status s = CheckSlots(*deployment, **admin); !s.ok()) return TellError(s);
+    if (!admin.ok()) return ReportError(admin.status());
+    if (Status s = CheckSlots(*deployment, **admin); !s.ok()) return ReportError(s);
     auto made = (*admin)->Create(deployment->plan, deployment->replication);
-    if (!made.ok()) return TellError(made.status());
+    if (!made.ok()) return ReportError(made.status());
     for (const std::string& name : *made) std::printf("created %s\n", name.c_str());
   }
-  if (Status s = CheckTopics(*deployment); !s.ok()) return TellError(s);
+  if (Status s = CheckTopics(*deployment); !s.ok()) return ReportError(s);
   auto cluster = stream::kafka::MakeCluster(deployment->cluster);
-  if (!cluster.ok()) return TellError(cluster.status());
+  if (!cluster.ok()) return ReportError(cluster.status());
   if (create)
-    if (Status s = WriteOrder(**cluster, settings->order); !s.ok()) return TellError(s);
-  if (Status s = CheckOrder(**cluster, settings->order); !s.ok()) return TellError(s);
+    if (Status s = WriteOrder(**cluster, settings->order); !s.ok()) return ReportError(s);
+  if (Status s = CheckOrder(**cluster, settings->order); !s.ok()) return ReportError(s);
   std::printf("%zu topics are configured correctly\n", deployment->plan.size());
   return kExitOk;
 }

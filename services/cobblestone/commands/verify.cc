@@ -85,24 +85,24 @@ int Print(const TopicVerdict& verdict) {
 
 int Run(const Options& options) {
   const auto settings = SettingsOf(options.place);
-  if (!settings.ok()) return TellError(settings.status());
+  if (!settings.ok()) return ReportError(settings.status());
   if (settings->backend != settings::Backend::kKafka)
-    return TellError(
+    return ReportError(
         Status::InvalidArgument("verify is for deployments on Kafka; `cobblestone audit` checks this one"));
   if (options.outputs && (!options.slots.empty() || !options.stage.empty()))
-    return TellError(
+    return ReportError(
         Status::InvalidArgument("--outputs checks all slots: remove the slot numbers and --stage"));
   const std::string scratch = options.directory.empty()
                                   ? settings->data_directory + "/verify-" + std::to_string(::getpid())
                                   : options.directory;
   std::error_code error;
   if (fs::exists(scratch, error))
-    return TellError(Status::InvalidArgument(
+    return ReportError(Status::InvalidArgument(
         scratch + " already exists; remove the directory, or set --scratch to another one"));
   auto roles = AllRolesOf(*settings);
   if (!options.stage.empty() || (!options.slots.empty() && roles.size() > 1)) {
     auto role = RoleNamed(*settings, options.stage);
-    if (!role.ok()) return TellError(role.status());
+    if (!role.ok()) return ReportError(role.status());
     roles = {*role};
   }
   int code = kExitOk;
@@ -128,12 +128,12 @@ int Run(const Options& options) {
                                       }});
     progress.reset();
     fs::remove_all(scratch + RoleName(role), error);
-    if (!s.ok()) code = std::max(code, TellError(s));
+    if (!s.ok()) code = std::max(code, ReportError(s));
   }
   if (!options.outputs) return code;
   Status s = CompareOutputs(*settings, std::move(made), ReportOpening,
                             [&](const TopicVerdict& verdict) { code = std::max(code, Print(verdict)); });
-  return s.ok() ? code : std::max(code, TellError(s));
+  return s.ok() ? code : std::max(code, ReportError(s));
 }
 
 }  // namespace

@@ -429,14 +429,14 @@ Status StateSource::CreditOf(const view::Rows& rows, const stream::TableSpec<sta
   credit->clear();
   const auto row = FindOrNone(rows, table, KeyOf(id));
   if (!row.ok()) return row.status();
-  for (const wire::AppCredit& told : row->credit)
+  for (const wire::AppCredit& sent : row->credit)
     credit->push_back({.holder = id,
-                       .app = told.app,
-                       .credit_type = told.credit_type,
-                       .njobs = told.njobs,
-                       .total = told.total,
-                       .expavg = told.expavg,
-                       .expavg_time = told.expavg_time});
+                       .app = sent.app,
+                       .credit_type = sent.credit_type,
+                       .njobs = sent.njobs,
+                       .total = sent.total,
+                       .expavg = sent.expavg,
+                       .expavg_time = sent.expavg_time});
   for (const credit::AppSum& granted : account.apps) {
     auto of_app = std::find_if(credit->begin(), credit->end(), [&](const AppCredit& one) {
       return one.app == IdOf(granted.app.value) && one.credit_type == 0;

@@ -20,7 +20,7 @@ def micro(credit):
     return round(float(credit) * 1e6)
 
 
-def curve_says(page):
+def curve_label(page):
     p.wait_for(lambda: page.all(".chart canvas"), "the curve", lambda: page.text("main"))
     return page.one(".chart [role=img]").get_attribute("aria-label")
 
@@ -42,7 +42,7 @@ def check_own_list(page, gateway, project, kind, number):
     for nothing in ("undefined", "App 0", "Host 0"):
         p.check(nothing not in page.text("main"), f"{nothing!r} at {kind} {number}: {page.text('main')}")
     begun = datetime.datetime.fromtimestamp(opening["time"], datetime.timezone.utc)
-    p.check(f"From {begun:%Y-%m-%d} on" in curve_says(page), f"the curve of {kind} {number} begins with its opening: {curve_says(page)}")
+    p.check(f"From {begun:%Y-%m-%d} on" in curve_label(page), f"the curve of {kind} {number} begins with its opening: {curve_label(page)}")
 
 
 def story():
@@ -62,7 +62,7 @@ def story():
 
         # A user with a protected list and no later grants: the average decreases from its opening.
         page.open(f"#/p/{project}/user/{options.shy}")
-        p.check("From " in curve_says(page), f"the curve of a user without grants: {curve_says(page)}")
+        p.check("From " in curve_label(page), f"the curve of a user without grants: {curve_label(page)}")
         p.check("not shown to everybody" in page.text("main"), f"that the list is not shown: {page.text('main')}")
         p.check("Authorization" not in page.text("main"), f"the message is in words: {page.text('main')}")
         page.click(".empty button")

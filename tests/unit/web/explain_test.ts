@@ -100,7 +100,7 @@ test("each step has a sentence, and its short and exact forms agree", () => {
     assert.deepEqual(short.steps.map((s) => s.id), exact.steps.map((s) => s.id));
     assert.equal(short.steps[short.steps.length - 1]!.id, "postings");
     for (const step of [...short.steps, ...exact.steps]) {
-      assert.ok(step.says.length > 0 && step.says.every((s) => /[.:]$/.test(s)), `${nameOf(k)}: ${step.id}: ${step.says.join("|")}`);
+      assert.ok(step.sentences.length > 0 && step.sentences.every((s) => /[.:]$/.test(s)), `${nameOf(k)}: ${step.id}: ${step.sentences.join("|")}`);
       const text = JSON.stringify(step);
       assert.ok(!/undefined|null|\bNaN\b|not a number|\[object/.test(text), `${nameOf(k)}: ${text}`);
     }
@@ -115,7 +115,7 @@ test("a host is compared with its version, or with the app on the anonymous plat
   const scalesText = (anonymous: boolean) => {
     const one = recorded.find(({ grant: { claim } }) => claim!.policy === "boinc" && claim!.flags.includes("host_scale_applied") &&
       claim!.flags.includes("anonymous_platform") === anonymous);
-    return explain(one!.grant, false).steps.find((s) => s.id === "scales")!.says.join(" ");
+    return explain(one!.grant, false).steps.find((s) => s.id === "scales")!.sentences.join(" ");
   };
   assert.match(scalesText(false), /others with this version/);
   assert.match(scalesText(true), /jobs of this app usually do/);
@@ -126,10 +126,10 @@ test("late results, pending postings and expired postings are explained as such"
   assert.match(explain(late, false).headline, /came late/);
   const waits = structuredClone(late);
   waits.waits_for = "the event of the user has not arrived yet";
-  assert.match(explain(waits, false).steps.pop()!.says[0]!, /waits: the event of the user has not arrived yet/);
+  assert.match(explain(waits, false).steps.pop()!.sentences[0]!, /waits: the event of the user has not arrived yet/);
   const expired = structuredClone(late);
   expired.expired = "the event of the user did not arrive in time: only the host has the credit";
-  assert.match(explain(expired, false).steps.pop()!.says[0]!, /did not arrive in time: only the host has the credit/);
+  assert.match(explain(expired, false).steps.pop()!.sentences[0]!, /did not arrive in time: only the host has the credit/);
 });
 
 test("a grant without a claim still shows the credit and the accounts", () => {

@@ -83,7 +83,7 @@ class RdkafkaGroup final : public Group {
       const auto now = std::chrono::steady_clock::now();
       if (now - fenced_at_ > kFencedAgainWithin) fenced_ = 0;
       fenced_at_ = now;
-      if (++fenced_ <= kMaxFenced) return JoinAnew();
+      if (++fenced_ <= kMaxFenced) return Rejoin();
       return Status::Fenced("another process has joined the group " + options_.group +
                             " under this worker's name: each worker must have a unique kafka.instance. " +
                             why);
@@ -103,19 +103,19 @@ class RdkafkaGroup final : public Group {
                                                    Millis at_most) override {
     rd_kafka_t* handle = handle_.get();
     if (!stable) {
-      if (onlooker_ == nullptr) {
+      if (observer_ == nullptr) {
         auto conf = MakeConf(options_,
                              {{"group.id", options_.group},
                               {"isolation.level", "read_uncommitted"},
                               {"enable.auto.commit", "false"},
-                              {"client.id", options_.prefix + ".onlooker"}},
+                              {"client.id", options_.prefix + ".observer"}},
                              options_.consumer);
         if (!conf.ok()) return conf.status();
         auto made = MakeHandle(RD_KAFKA_CONSUMER, std::move(*conf));
         if (!made.ok()) return made.status();
-        onlooker_ = std::move(*made);
+        observer_ = std::move(*made);
       }
-      handle = onlooker_.get();
+      handle = observer_.get();
     }
     const PartitionList list(rd_kafka_topic_partition_list_new(static_cast<int>(slots.size())));
     for (const std::uint32_t k : slots)
@@ -149,7 +149,7 @@ class RdkafkaGroup final : public Group {
   }
 
   // A changed list of topics makes the group rebalance.
-  Status ShareOutAgain() override {
+  Status RequestRebalance() override {
     if (!SmallTopic()) return Status::Ok();
     subscribes_more_ = !subscribes_more_;
     return Join();
@@ -204,7 +204,7 @@ class RdkafkaGroup final : public Group {
     return std::nullopt;
   }
 
-  Status JoinAnew() {
+  Status Rejoin() {
     if (options_.report)
       options_.report("the group " + options_.group + " has fenced this worker, " + instance_ +
                       ", possibly because of its own join with a lost answer; joining again");
@@ -254,7 +254,7 @@ class RdkafkaGroup final : public Group {
   GroupListener& listener_;
   std::string instance_;
   Handle handle_;
-  Handle onlooker_;
+  Handle observer_;
   Queue queue_{nullptr};          // of this handle: responses about the group
   bool asked_ = false;            // a response will arrive in queue_
   bool subscribes_more_ = false;  // SmallTopic() is subscribed, too

@@ -202,7 +202,7 @@ class Page {
     }
     actions.push(h("button", { type: "button", class: "quiet", onclick: again }, "Try again"));
     const node = h("div", { class: "trouble", "data-trouble": error instanceof ApiError ? String(error.status) : "page" },
-      h("h1", { tabindex: -1 }, trouble.title), h("p", { class: "lead" }, trouble.says), h("p", {}, trouble.todo), h("div", { class: "buttons" }, actions));
+      h("h1", { tabindex: -1 }, trouble.title), h("p", { class: "lead" }, trouble.message), h("p", {}, trouble.todo), h("div", { class: "buttons" }, actions));
     return { title: trouble.title, node, ownAsOf: true };
   }
 

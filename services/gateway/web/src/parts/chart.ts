@@ -11,12 +11,12 @@ export interface Series {
   kind?: "line" | "bars";
   dash?: boolean;
   fill?: boolean;
-  tell: (value: number) => string;
+  valueText: (value: number) => string;
 }
 
 export interface ChartSpec {
   title: string;
-  says: string; // description for readers who do not see the chart
+  description: string; // for readers who do not see the chart
   height: number;
   series: Series[];
   axis?: (value: number) => string;
@@ -56,19 +56,19 @@ export function chart(spec: ChartSpec, first: (number | null)[][]): Chart {
   let data = first;
   let plot: uPlot | null = null;
   const readout = h("p", { class: "readout", "aria-hidden": "true" });
-  const canvas = h("div", { class: "canvas", role: "img", "aria-label": `${spec.title}. ${spec.says}` });
+  const canvas = h("div", { class: "canvas", role: "img", "aria-label": `${spec.title}. ${spec.description}` });
   const id = freshId("chart");
   const node = h("figure", { class: "chart", "aria-labelledby": id },
     h("figcaption", {}, h("span", { id, class: "chart-title" }, spec.title), readout), canvas);
   const xText = spec.xText ?? ((x: number) => (spec.days ? format.utc(x).slice(0, 10) : format.utc(x)));
 
-  const tell = (at: number | null | undefined) => {
+  const showValues = (at: number | null | undefined) => {
     const index = at ?? (data[0]?.length ?? 0) - 1;
     const x = data[0]?.[index];
     if (x === null || x === undefined) return replace(readout);
     const words = series.map((one, number) => {
       const value = data[number + 1]?.[index];
-      const text = value === null || value === undefined ? format.kMissing : one.tell(value);
+      const text = value === null || value === undefined ? format.kMissing : one.valueText(value);
       return h("span", { class: `key ${one.tone}${one.dash ? " dash" : ""}` }, series.length > 1 ? `${one.label} ` : "", h("b", {}, text));
     });
     replace(readout, h("span", { class: "when" }, xText(x)), words);
@@ -109,7 +109,7 @@ export function chart(spec: ChartSpec, first: (number | null)[][]): Chart {
           return { ...shared, width: one.tone === "accent" ? 2 : 1.5, ...(one.dash ? { dash: [5, 4] } : {}), ...(one.fill ? { fill: `${stroke}22` } : {}) };
         }),
       ],
-      hooks: { setCursor: [(u) => tell(u.cursor.idx)] },
+      hooks: { setCursor: [(u) => showValues(u.cursor.idx)] },
     };
   };
 
@@ -129,14 +129,14 @@ export function chart(spec: ChartSpec, first: (number | null)[][]): Chart {
     size.disconnect();
     plot?.destroy();
   });
-  tell(null);
+  showValues(null);
   return {
     node,
     set: (next) => {
       data = next;
       if (plot) plot.setData(data as uPlot.AlignedData);
       else draw();
-      tell(plot?.cursor.idx);
+      showValues(plot?.cursor.idx);
     },
   };
 }

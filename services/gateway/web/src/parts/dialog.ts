@@ -21,8 +21,8 @@ function show(title: string, body: Child[], accept: string, then: (form: HTMLFor
   dialog.showModal();
 }
 
-export function confirmFirst(title: string, says: string, accept: string, then: () => void): void {
-  show(title, [h("p", {}, says)], accept, then);
+export function confirmFirst(title: string, text: string, accept: string, then: () => void): void {
+  show(title, [h("p", {}, text)], accept, then);
 }
 
 export function askToken(then: () => void): void {

@@ -125,32 +125,32 @@ export function asOfLine(asOf: AsOf | undefined, refresh: () => void): HTMLEleme
 
 export interface Trouble {
   title: string;
-  says: string;
+  message: string;
   todo: string;
 }
 
 // What happened and what to do, for each kind of failed answer.
 export function troubleOf(error: unknown): Trouble {
   if (!(error instanceof ApiError)) {
-    return { title: "This page made a mistake", says: error instanceof Error ? error.message : String(error), todo: "Reloading it may help. If not, please report this message." };
+    return { title: "This page made a mistake", message: error instanceof Error ? error.message : String(error), todo: "Reloading it may help. If not, please report this message." };
   }
   switch (error.status) {
     case 0:
-      return { title: "No answer from the gateway", says: error.message, todo: "It may be starting, or the connection is gone. Try again in a moment." };
+      return { title: "No answer from the gateway", message: error.message, todo: "It may be starting, or the connection is gone. Try again in a moment." };
     case 400:
-      return { title: "The gateway did not understand", says: error.message, todo: "Check the address or what was typed." };
+      return { title: "The gateway did not understand", message: error.message, todo: "Check the address or what was typed." };
     case 401:
-      return { title: "A token is needed", says: "This is not shown to everybody.", todo: "Enter the token that the project gave you. It stays in this tab only." };
+      return { title: "A token is needed", message: "This is not shown to everybody.", todo: "Enter the token that the project gave you. It stays in this tab only." };
     case 403:
-      return { title: "Your token lacks the permission for this", says: error.message, todo: "Enter a token with the permission, or ask the project." };
+      return { title: "Your token lacks the permission for this", message: error.message, todo: "Enter a token with the permission, or ask the project." };
     case 404:
-      return { title: "Nothing here", says: error.message, todo: "Look for it by name or number." };
+      return { title: "Nothing here", message: error.message, todo: "Look for it by name or number." };
     case 429:
-      return { title: "Too many requests", says: error.message, todo: "Wait a few seconds, then try again." };
+      return { title: "Too many requests", message: error.message, todo: "Wait a few seconds, then try again." };
     case 503:
-      return { title: "The gateway cannot answer just now", says: error.message, todo: "Try again in a moment." };
+      return { title: "The gateway cannot answer just now", message: error.message, todo: "Try again in a moment." };
   }
-  return { title: "Something failed at the gateway", says: error.message, todo: "Try again; if the error remains, inform the operator." };
+  return { title: "Something failed at the gateway", message: error.message, todo: "Try again; if the error remains, inform the operator." };
 }
 
 export function tabs(label: string, all: { text: string; route: Route; on: boolean }[]): HTMLElement {

@@ -29,13 +29,13 @@ export interface Bar {
 export interface Step {
   id: "work" | "scales" | "claim" | "replicas" | "credit" | "postings";
   title: string;
-  says: string[]; // sentences
+  sentences: string[];
   terms: Term[];
   facts: Fact[];
   bars?: Bar[];
 }
 
-export interface Told {
+export interface GrantSteps {
   headline: string;
   steps: Step[];
   price: Price | null;
@@ -43,7 +43,7 @@ export interface Told {
 }
 
 // Short or with every digit.
-class Teller {
+class NumberFormat {
   constructor(readonly exact: boolean) {}
   plain(value: number, digits = 4): string {
     return this.exact ? format.exact(value) : format.number(value, digits);
@@ -76,12 +76,12 @@ const kSpeedWords = {
   benchmark: "benchmark",
 } as const;
 
-function workStep(claim: Claim, price: Price, t: Teller): Step {
+function workStep(claim: Claim, price: Price, t: NumberFormat): Step {
   const { basis } = price;
   const facts: Fact[] = [];
-  const add = (name: string, value: unknown, tell: (v: number) => string) => {
+  const add = (name: string, value: unknown, valueText: (v: number) => string) => {
     const n = format.toNumber(value as number);
-    if (n !== 0) facts.push({ name, value: tell(n) });
+    if (n !== 0) facts.push({ name, value: valueText(n) });
   };
   add("Run time", claim.facts.elapsed_time_s, (v) => t.time(v));
   add("CPU time", claim.facts.cpu_time_s, (v) => t.time(v));
@@ -90,7 +90,7 @@ function workStep(claim: Claim, price: Price, t: Teller): Step {
   add("Returned", claim.facts.received_time, (v) => format.utc(v, true));
   add("Size estimate", claim.facts.fpops_est, (v) => t.flops(v));
   add("Limit of the workunit", claim.facts.fpops_bound, (v) => t.flops(v));
-  const step: Step = { id: "work", title: "The work", says: [], terms: [], facts };
+  const step: Step = { id: "work", title: "The work", sentences: [], terms: [], facts };
   switch (basis.kind) {
     case "work": {
       const time = kTimeWords[basis.time];
@@ -100,15 +100,15 @@ function workStep(claim: Claim, price: Price, t: Teller): Step {
         { op: "×", label: speed, value: t.speed(basis.speed) },
         { op: "=", label: "work at full speed", value: t.flops(price.raw), strong: true },
       ];
-      step.says.push(
+      step.sentences.push(
         basis.speedUsed === "benchmark"
           ? `The job took ${t.time(basis.seconds)} of CPU time on a computer that does ${t.speed(basis.speed)} in its benchmark. The product is the work that it claims.`
           : `The job ran for ${t.time(basis.seconds)} on devices that can do ${t.speed(basis.speed)}. If they had been busy all the time, that would be ${t.flops(price.raw)}: the peak FLOP count of this run.`,
       );
-      if (basis.time === "cpu" && basis.speedUsed !== "benchmark") step.says.push("No usable run time was reported, so the CPU time is used instead.");
-      if (basis.time === "wall") step.says.push("More run time was reported than passed between sending and return, so no more than that counts.");
-      if (basis.speedUsed === "assumed") step.says.push("The speed of the device is not known, so the usual one is assumed.");
-      if (basis.speedUsed === "limited") step.says.push("More speed or more devices were reported than the project allows for one job, so its limit counts.");
+      if (basis.time === "cpu" && basis.speedUsed !== "benchmark") step.sentences.push("No usable run time was reported, so the CPU time is used instead.");
+      if (basis.time === "wall") step.sentences.push("More run time was reported than passed between sending and return, so no more than that counts.");
+      if (basis.speedUsed === "assumed") step.sentences.push("The speed of the device is not known, so the usual one is assumed.");
+      if (basis.speedUsed === "limited") step.sentences.push("More speed or more devices were reported than the project allows for one job, so its limit counts.");
       break;
     }
     case "estimate":
@@ -117,7 +117,7 @@ function workStep(claim: Claim, price: Price, t: Teller): Step {
         step.terms.push({ op: "×", label: "what such jobs usually take", value: t.plain(basis.mean) },
           { op: "=", label: "usual work of such a job", value: t.flops(price.raw), strong: true });
       }
-      step.says.push(
+      step.sentences.push(
         basis.mean !== null
           ? "For this claim the measured run time is not used. It is what jobs of this size usually take: the project's size estimate times the app's average."
           : "For this claim the measured run time is not used, and the app has no average yet. So the project's own size estimate of the job counts.",
@@ -125,19 +125,19 @@ function workStep(claim: Claim, price: Price, t: Teller): Step {
       break;
     case "counted":
       step.terms = [{ op: "", label: "operations counted by the app", value: t.flops(basis.flops), strong: true }];
-      step.says.push(`The application counted its operations itself: ${t.flops(basis.flops)}.`);
+      step.sentences.push(`The application counted its operations itself: ${t.flops(basis.flops)}.`);
       break;
     case "named":
       step.terms = [{ op: "", label: "credit named", value: t.credit(basis.credit), strong: true }];
-      step.says.push("The credit of this job was named by the project or by the application itself. Nothing has to be measured.");
+      step.sentences.push("The credit of this job was named by the project or by the application itself. Nothing has to be measured.");
       break;
     case "nothing":
-      step.says.push("The known data of this result were not enough to compute a claim. It can still get the credit of its workunit.");
+      step.sentences.push("The known data of this result were not enough to compute a claim. It can still get the credit of its workunit.");
   }
   return step;
 }
 
-function factorSentence(factor: Factor, claim: Claim, t: Teller): string {
+function factorSentence(factor: Factor, claim: Claim, t: NumberFormat): string {
   const value = t.plain(factor.value);
   if (factor.what === "multiplier") return `The project multiplies by ${value}.`;
   if (factor.what === "version") {
@@ -152,22 +152,22 @@ function factorSentence(factor: Factor, claim: Claim, t: Teller): string {
   return `× ${value} for this computer: on its ${samples} jobs so far it needed ${compared} than ${factor.beside === "app" ? "jobs of this app usually do" : "others with this version"} (${t.plain(factor.bottom)} beside ${t.plain(factor.top)} per unit of work), which is levelled out.${limited}`;
 }
 
-function scalesStep(claim: Claim, price: Price, t: Teller): Step {
+function scalesStep(claim: Claim, price: Price, t: NumberFormat): Step {
   const worth = (flops: number) => (Number.isFinite(price.perGflopsDay) ? `worth ${t.credit((flops * price.perGflopsDay) / 86400e9)}` : "");
   const bars: Bar[] = [{ label: "Work at full speed", note: "", flops: price.raw, credit: worth(price.raw), kind: "raw" }];
-  const says: string[] = [];
+  const sentences: string[] = [];
   const terms: Term[] = [{ op: "", label: "work at full speed", value: t.flops(price.raw) }];
   for (const factor of price.factors) {
     const name = factor.what === "version" ? "app version" : factor.what === "host" ? "this computer" : "multiplier";
-    says.push(factorSentence(factor, claim, t));
+    sentences.push(factorSentence(factor, claim, t));
     terms.push({ op: "×", label: name, value: t.plain(factor.value) });
     bars.push({ label: `After ${name}`, note: `× ${t.plain(factor.value)}`, flops: factor.flops, credit: worth(factor.flops), kind: "scaled" });
   }
-  if (price.factors.length === 0) says.push("No correction was applied: not enough is known yet of this app version or this computer.");
-  else if (!price.agrees) says.push("These factors alone do not give the claim; the number in the ledger counts.");
+  if (price.factors.length === 0) sentences.push("No correction was applied: not enough is known yet of this app version or this computer.");
+  else if (!price.agrees) sentences.push("These factors alone do not give the claim; the number in the ledger counts.");
   terms.push({ op: "=", label: "work claimed", value: t.flops(price.flops), strong: true });
   if (price.bound !== null) {
-    says.push(`The workunit allows at most ${t.flops(price.bound)}, so the claim is cut there.`);
+    sentences.push(`The workunit allows at most ${t.flops(price.bound)}, so the claim is cut there.`);
     bars.push({ label: "Limit of the workunit", note: "cut", flops: price.bound, credit: worth(price.bound), kind: "bound" });
   }
   bars[bars.length - 1]!.kind = "claimed";
@@ -183,31 +183,31 @@ function scalesStep(claim: Claim, price: Price, t: Teller): Step {
   const sample = format.toNumber(claim.sample);
   if (Number.isFinite(sample)) facts.push({ name: "This job", value: `${t.plain(sample)} (work ÷ size estimate)` });
   facts.push({ name: "Scales of epoch", value: String(claim.epoch) });
-  return { id: "scales", title: "Made comparable", says, terms, facts, bars };
+  return { id: "scales", title: "Made comparable", sentences, terms, facts, bars };
 }
 
-function claimStep(claim: Claim, price: Price, t: Teller): Step {
+function claimStep(claim: Claim, price: Price, t: NumberFormat): Step {
   const counted = price.bound ?? price.flops;
-  const says: string[] = [];
+  const sentences: string[] = [];
   const terms: Term[] = [];
   if (Number.isFinite(price.perGflopsDay)) {
     const rate = format.number(Number(price.perGflopsDay.toPrecision(9)), 4);
-    says.push(`A computer that does a thousand million operations a second for a whole day earns ${rate} Cobblestones. For ${t.flops(counted)} that makes ${t.credit(price.credit)}: this is what this result claims.`);
+    sentences.push(`A computer that does a thousand million operations a second for a whole day earns ${rate} Cobblestones. For ${t.flops(counted)} that makes ${t.credit(price.credit)}: this is what this result claims.`);
     terms.push({ op: "", label: "work claimed", value: t.flops(counted) },
       { op: "×", label: "Cobblestones for a day of 1 GFLOPS", value: rate },
       { op: "÷", label: "operations of that day", value: t.exact ? "86,400,000,000,000" : "86.4 TFLOPs" },
       { op: "=", label: "claimed", value: t.credit(price.credit), strong: true });
   } else {
-    says.push(`This result claims ${t.credit(price.credit)} Cobblestones.`);
+    sentences.push(`This result claims ${t.credit(price.credit)} Cobblestones.`);
     terms.push({ op: "", label: "claimed", value: t.credit(price.credit), strong: true });
   }
   return {
-    id: "claim", title: "The claim", says, terms,
+    id: "claim", title: "The claim", sentences, terms,
     facts: [{ name: "Policy", value: `${claim.policy}, version ${claim.policy_version}: ${policyWords(claim.policy)}` }],
   };
 }
 
-function ruleSentence(s: Settlement, grant: Grant, t: Teller): string {
+function ruleSentence(s: Settlement, grant: Grant, t: NumberFormat): string {
   const n = s.claims.filter((c) => c.share !== null).length;
   const value = t.credit(s.before);
   const sentences: Record<Rule, string> = {
@@ -251,13 +251,13 @@ export function countedWords(counted: Counted, rule: Rule): string {
   return rule === "late" ? "claimed for the statistics" : "";
 }
 
-function replicasStep(grant: Grant, s: Settlement, t: Teller): Step {
+function replicasStep(grant: Grant, s: Settlement, t: NumberFormat): Step {
   const others = s.claims.length - 1;
-  const says = [
+  const sentences = [
     others === 0 ? "" : `The same workunit went to ${others === 1 ? "one other computer" : `${others} other computers`}. Each made a claim of its own.`,
     ruleSentence(s, grant, t),
   ].filter((text) => text !== "");
-  return { id: "replicas", title: others === 0 ? "What counts" : "The other replicas", says, terms: [], facts: [] };
+  return { id: "replicas", title: others === 0 ? "What counts" : "The other replicas", sentences, terms: [], facts: [] };
 }
 
 // Earlier payments for its trickles, if any.
@@ -266,21 +266,21 @@ function paidBefore(grant: Grant): CreditText | null {
   return paid.length > 0 ? format.creditSum(paid.map((one) => one.credit)) : null;
 }
 
-function creditStep(grant: Grant, s: Settlement | null, t: Teller): Step {
+function creditStep(grant: Grant, s: Settlement | null, t: NumberFormat): Step {
   const before = Number(grant.credit_before_rounding);
   const paid = paidBefore(grant);
   const cap = format.toNumber(grant.max_granted_credit);
-  const says: string[] = [];
-  if (s?.cap !== null && s?.cap !== undefined) says.push(`The project grants at most ${t.plain(s.cap)} for one result, so it was cut there.`);
-  else if (cap > 0) says.push(`The project grants at most ${t.plain(cap)} for one result; this is below.`);
-  else says.push("The project has no cap on the credit of one result.");
-  says.push("Credit is kept in millionths of a Cobblestone, as whole numbers, so that no sum ever loses anything. It is rounded once, here, to the nearest.");
-  if (paid) says.push(`${format.shortCredit(paid)} had been paid while the job ran. This grant is what it is worth beyond that.`);
+  const sentences: string[] = [];
+  if (s?.cap !== null && s?.cap !== undefined) sentences.push(`The project grants at most ${t.plain(s.cap)} for one result, so it was cut there.`);
+  else if (cap > 0) sentences.push(`The project grants at most ${t.plain(cap)} for one result; this is below.`);
+  else sentences.push("The project has no cap on the credit of one result.");
+  sentences.push("Credit is kept in millionths of a Cobblestone, as whole numbers, so that no sum ever loses anything. It is rounded once, here, to the nearest.");
+  if (paid) sentences.push(`${format.shortCredit(paid)} had been paid while the job ran. This grant is what it is worth beyond that.`);
   const facts: Fact[] = [{ name: "Before rounding", value: format.exact(before) }, { name: "In millionths", value: format.count(grant.credit_micro) }];
   if (format.toNumber(grant.canonical_result as number) !== 0) facts.push({ name: "Canonical result", value: String(grant.canonical_result) });
   if (grant.ledger) facts.push({ name: "Place in the ledger", value: `partition ${grant.ledger.partition}, record ${grant.ledger.offset}` });
   return {
-    id: "credit", title: "The credit", says, facts,
+    id: "credit", title: "The credit", sentences, facts,
     terms: [
       { op: "", label: "before rounding", value: t.exact ? String(grant.credit_before_rounding) : format.number(before, 12) },
       ...(paid ? [{ op: "−", label: "paid while it ran", value: format.exactCredit(paid) } as const] : []),
@@ -290,14 +290,14 @@ function creditStep(grant: Grant, s: Settlement | null, t: Teller): Step {
 }
 
 function postingsStep(grant: Grant): Step {
-  const says: string[] = [];
-  if (grant.waits_for) says.push(`The grant is in the ledger and waits: ${grant.waits_for}. It is added as soon as that arrives.`);
-  else if (grant.expired) says.push(`A part of it could not be added to an account: ${grant.expired}.`);
-  else says.push("The whole credit is added to each of these accounts, exactly once.");
-  return { id: "postings", title: "Who got it", says, terms: [], facts: [] };
+  const sentences: string[] = [];
+  if (grant.waits_for) sentences.push(`The grant is in the ledger and waits: ${grant.waits_for}. It is added as soon as that arrives.`);
+  else if (grant.expired) sentences.push(`A part of it could not be added to an account: ${grant.expired}.`);
+  else sentences.push("The whole credit is added to each of these accounts, exactly once.");
+  return { id: "postings", title: "Who got it", sentences, terms: [], facts: [] };
 }
 
-function headlineOf(grant: Grant, price: Price | null, s: Settlement | null, t: Teller): string {
+function headlineOf(grant: Grant, price: Price | null, s: Settlement | null, t: NumberFormat): string {
   const credit = format.shortCredit(grant.credit);
   if (!price || !s) return `${credit} Cobblestones were granted.`;
   if (grant.late) return `It came late and got what its workunit's results got: ${credit} Cobblestones.`;
@@ -308,8 +308,8 @@ function headlineOf(grant: Grant, price: Price | null, s: Settlement | null, t: 
   return `${work} claimed ${t.credit(price.credit)}; together with ${others === 1 ? "the other computer's claim" : `the claims of ${others} others`} it was granted ${credit} Cobblestones.`;
 }
 
-export function explain(grant: Grant, exact: boolean): Told {
-  const t = new Teller(exact);
+export function explain(grant: Grant, exact: boolean): GrantSteps {
+  const t = new NumberFormat(exact);
   const { claim } = grant;
   if (!claim) return { headline: headlineOf(grant, null, null, t), steps: [creditStep(grant, null, t), postingsStep(grant)], price: null, settlement: null };
   const price = priceOf(claim);
@@ -318,5 +318,5 @@ export function explain(grant: Grant, exact: boolean): Told {
   if (price.basis.kind === "work" || price.basis.kind === "counted") steps.push(scalesStep(claim, price, t));
   if (price.basis.kind !== "nothing") steps.push(claimStep(claim, price, t));
   steps.push(replicasStep(grant, settlement, t), creditStep(grant, settlement, t), postingsStep(grant));
-  return { headline: headlineOf(grant, price, settlement, new Teller(false)), steps, price, settlement };
+  return { headline: headlineOf(grant, price, settlement, new NumberFormat(false)), steps, price, settlement };
 }

@@ -3,7 +3,7 @@ import type { AppVersion, Correction, GrantRow, Id, JudgedInvalid, PartialGrant,
 
 export interface Mark {
   name: string;
-  says: string;
+  meaning: string;
   warns: boolean;
 }
 
@@ -27,7 +27,7 @@ const kFlags: Record<string, [string, string, boolean]> = {
 export function marksOf(flags: string[]): Mark[] {
   return flags.flatMap((flag) => {
     const words = kFlags[flag];
-    return words ? [{ name: words[0], says: words[1], warns: words[2] }] : [];
+    return words ? [{ name: words[0], meaning: words[1], warns: words[2] }] : [];
   });
 }
 
@@ -152,22 +152,22 @@ const kUnpaidWords: Record<UnpaidTrickle["outcome"], string> = {
 
 // The outcome of a message of a running job, unless the outcome is only its credit.
 export function trickleWords(message: PartialGrant | UnpaidTrickle): string {
-  const says: string[] = [];
+  const parts: string[] = [];
   if ("outcome" in message) {
     const why = [message.refused && ` (${message.refused})`, message.reason && `: ${message.reason}`].filter(Boolean).join("");
-    says.push((kUnpaidWords[message.outcome] ?? message.outcome.replaceAll("_", " ")) + why);
+    parts.push((kUnpaidWords[message.outcome] ?? message.outcome.replaceAll("_", " ")) + why);
   }
   const bounds = (message.bounded_by ?? []).map((b) => b.replaceAll("_", " ")).join(", ");
-  if (bounds !== "") says[0] === "held back" ? (says[0] += ` by ${bounds}`) : says.push(`held back by ${bounds}`);
-  return says.join(", ");
+  if (bounds !== "") parts[0] === "held back" ? (parts[0] += ` by ${bounds}`) : parts.push(`held back by ${bounds}`);
+  return parts.join(", ");
 }
 
 // All messages in their order.
 export function messagesOf(partials: PartialGrant[], unpaid: UnpaidTrickle[]): (PartialGrant | UnpaidTrickle)[] {
   const all: (PartialGrant | UnpaidTrickle)[] = [];
-  let told = 0;
+  let next = 0;
   for (let k = 0; k <= partials.length; ++k) {
-    for (; told < unpaid.length && unpaid[told]!.behind <= k; ++told) all.push(unpaid[told]!);
+    for (; next < unpaid.length && unpaid[next]!.behind <= k; ++next) all.push(unpaid[next]!);
     if (k < partials.length) all.push(partials[k]!);
   }
   return all;

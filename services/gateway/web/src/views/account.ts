@@ -22,9 +22,9 @@ function barsOf(days: DaySum[], range: () => [number, number], signal: AbortSign
   return chart(
     {
       title: "Credit by day",
-      says: `${days.length} days, the most ${format.shortCredit(days.reduce((a, b) => (Number(b.total) > Number(a.total) ? b : a)).total)}.`,
+      description: `${days.length} days, the most ${format.shortCredit(days.reduce((a, b) => (Number(b.total) > Number(a.total) ? b : a)).total)}.`,
       height: 170, zero: true, signal,
-      series: [{ label: "Credit", tone: "accent", kind: "bars", tell: (v) => format.fixed(v, 2) }],
+      series: [{ label: "Credit", tone: "accent", kind: "bars", valueText: (v) => format.fixed(v, 2) }],
       days: true, range,
     },
     // A single bar has no width of its own.
@@ -45,9 +45,9 @@ function historyOf(account: Account, opening: GrantRow | undefined, signal: Abor
   const average = curve.length > 1 ? chart(
     {
       title: "Recent average credit",
-      says: `From ${format.utc(begun).slice(0, 10)} on. Now it is ${rac(account.rac_now)} Cobblestones a day.`,
+      description: `From ${format.utc(begun).slice(0, 10)} on. Now it is ${rac(account.rac_now)} Cobblestones a day.`,
       height: 220, zero: true, signal, days: true, range,
-      series: [{ label: "RAC", tone: "accent", fill: true, tell: (v) => `${format.fixed(v, v < 100 ? 2 : 0)} a day` }],
+      series: [{ label: "RAC", tone: "accent", fill: true, valueText: (v) => `${format.fixed(v, v < 100 ? 2 : 0)} a day` }],
     },
     [curve.map((p) => p.time), curve.map((p) => p.rac)]) : null;
   const silent = rac_time > 0 && now - rac_time > 30 * kDay

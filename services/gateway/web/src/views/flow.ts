@@ -77,12 +77,12 @@ class Connected {
     this.banner.hidden = connection.state === "connecting" || connection.state === "live";
     if (connection.state === "lost") {
       const wait = Math.max(1, Math.round((connection.retryAt - Date.now()) / 1000));
-      replace(this.explanation, `${troubleOf(connection.error).says} The numbers below are the last that came. Trying again in ${wait} s.`);
+      replace(this.explanation, `${troubleOf(connection.error).message} The numbers below are the last that came. Trying again in ${wait} s.`);
       replace(this.button, "Try now");
       this.button.dataset["does"] = "retry";
     } else if (connection.state === "refused") {
       const trouble = troubleOf(connection.error);
-      replace(this.explanation, `${trouble.says} ${trouble.todo}`);
+      replace(this.explanation, `${trouble.message} ${trouble.todo}`);
       replace(this.button, "Enter a token");
       this.button.dataset["does"] = "token";
     }
@@ -119,12 +119,12 @@ export function flowView(context: Context): View {
   const range = (least: number, most: number): [number, number] => [Math.min(least, most - kLeastWindow), most];
   const xText = (at: number) => `${format.clock(at)} UTC`;
   const resultsChart = chart(
-    { title: "Results per second", says: "Results ingested, over the last five minutes", height: 190, zero: true, signal, range, xText,
-      series: [{ label: "Results", tone: "accent", fill: true, tell: (v) => `${rate(v)} /s` }] },
+    { title: "Results per second", description: "Results ingested, over the last five minutes", height: 190, zero: true, signal, range, xText,
+      series: [{ label: "Results", tone: "accent", fill: true, valueText: (v) => `${rate(v)} /s` }] },
     columns(seen.flow, (f) => f.results_per_s));
   const creditChart = chart(
-    { title: "Credit per second", says: "Cobblestones granted, over the last five minutes", height: 190, zero: true, signal, range, xText,
-      series: [{ label: "Credit", tone: "accent", fill: true, tell: (v) => `${rate(v)} /s` }] },
+    { title: "Credit per second", description: "Cobblestones granted, over the last five minutes", height: 190, zero: true, signal, range, xText,
+      series: [{ label: "Credit", tone: "accent", fill: true, valueText: (v) => `${rate(v)} /s` }] },
     columns(seen.flow, (f) => f.credit_per_s));
 
   const ticker = h("ol", { class: "ticker", "data-ticker": "" });

@@ -70,7 +70,7 @@ export async function refusalView(context: Context, number: number): Promise<Vie
       (error: unknown) => {
         const trouble = troubleOf(error);
         const needs = error instanceof ApiError && error.needsToken;
-        replace(outcome, `${trouble.title}. ${trouble.says} `, needs && h("button", { type: "button", class: "quiet", onclick: () => askToken(() => { again.disabled = false; resubmit(); }) }, "Enter a token"));
+        replace(outcome, `${trouble.title}. ${trouble.message} `, needs && h("button", { type: "button", class: "quiet", onclick: () => askToken(() => { again.disabled = false; resubmit(); }) }, "Enter a token"));
         again.disabled = false;
       });
   };

@@ -17,7 +17,7 @@ function known(value: unknown): number | null {
   return Number.isFinite(n) && n > 0 ? n : null;
 }
 
-function tell(value: number | null, digits = 4): string {
+function valueText(value: number | null, digits = 4): string {
   return value === null ? format.kMissing : format.number(value, digits);
 }
 
@@ -56,8 +56,8 @@ function historyChart(app: AppScale, history: ScalesThen[], signal: AbortSignal)
     const points = sinceKnown(rows.map((r) => ({ time: r.then.time, value: of(r.app!) })), (p) => p.value !== null);
     if (points.length < 2) return null;
     return chart({
-      title, says: `From ${format.utc(points[0]!.time)} on; it is now ${tell(points[points.length - 1]!.value)}.`, height: 150, signal,
-      series: [{ label: title, tone: title === "X" ? "accent" : "soft", tell: (v) => format.number(v, 4) }],
+      title, description: `From ${format.utc(points[0]!.time)} on; it is now ${valueText(points[points.length - 1]!.value)}.`, height: 150, signal,
+      series: [{ label: title, tone: title === "X" ? "accent" : "soft", valueText: (v) => format.number(v, 4) }],
       xText: (x) => `${format.utc(x)}, epoch ${epochs.get(x)}`,
     }, [points.map((p) => p.time), points.map((p) => p.value)]).node;
   });
@@ -65,9 +65,9 @@ function historyChart(app: AppScale, history: ScalesThen[], signal: AbortSignal)
   return [h("h3", {}, "Over time"), h("div", { class: "multiples" }, drawn), numbersOf("Epochs as numbers", () => table("The last fifty, newest first", [
     { name: "Epoch", cell: (r) => String(r.then.epoch), head: true },
     { name: "Event time", cell: (r) => format.utc(r.then.time) },
-    { name: "CPU mean", cell: (r) => tell(known(r.app!.cpu_mean)), number: true },
-    { name: "GPU mean", cell: (r) => tell(known(r.app!.gpu_mean)), number: true },
-    { name: "X", cell: (r) => tell(known(r.app!.min_avg_pfc)), number: true },
+    { name: "CPU mean", cell: (r) => valueText(known(r.app!.cpu_mean)), number: true },
+    { name: "GPU mean", cell: (r) => valueText(known(r.app!.gpu_mean)), number: true },
+    { name: "X", cell: (r) => valueText(known(r.app!.min_avg_pfc)), number: true },
   ], rows.slice(-50).reverse(), true))];
 }
 
@@ -77,9 +77,9 @@ function versionsOf(versions: VersionScale[], history: ScalesThen[]): Child {
     sinceKnown(history.map((then) => known(then.versions.find((x) => String(x.app_version) === String(v.app_version))?.scale) ?? NaN), Number.isFinite);
   return table("Versions and their scales", [
     { name: "Version", head: true, cell: (v) => [versionName(v), h("span", { class: "detail" }, `${v.gpu ? "GPU" : "CPU"}, id ${v.app_version}`)] },
-    { name: "Mean", number: true, cell: (v) => tell(known(v.pfc?.mean)) },
+    { name: "Mean", number: true, cell: (v) => valueText(known(v.pfc?.mean)) },
     { name: "Jobs", number: true, wide: true, cell: (v) => format.count(format.toNumber(v.pfc?.n ?? 0)) },
-    { name: "Scale", number: true, cell: (v) => (known(v.scale) === null ? h("span", { class: "soft" }, "none yet") : h("b", {}, tell(known(v.scale)))) },
+    { name: "Scale", number: true, cell: (v) => (known(v.scale) === null ? h("span", { class: "soft" }, "none yet") : h("b", {}, valueText(known(v.scale)))) },
     { name: "0.1 – 1 – 10", wide: true, cell: (v) => (known(v.scale) === null ? "" : scaleMark(known(v.scale)!)) },
     { name: "Over time", wide: true, cell: (v) => (past(v).filter(Number.isFinite).length < 2 ? "" : sparkline(past(v), `Scale of ${versionName(v)} over time`)) },
   ], versions);
@@ -109,9 +109,9 @@ export async function scalesView(context: Context, project: Id, app: Id | null):
       h("h2", {}, one.name || `App ${one.app}`),
       h("p", { class: "soft" }, `Policy ${one.policy ?? "unknown"}: ${policyWords(one.policy ?? "")}.`),
       tiles([
-        { label: "CPU mean", value: tell(known(one.cpu_mean)), key: "cpu" },
-        { label: "GPU mean", value: tell(known(one.gpu_mean)), key: "gpu" },
-        { label: "X", value: tell(known(one.min_avg_pfc)), key: "x" },
+        { label: "CPU mean", value: valueText(known(one.cpu_mean)), key: "cpu" },
+        { label: "GPU mean", value: valueText(known(one.gpu_mean)), key: "gpu" },
+        { label: "X", value: valueText(known(one.min_avg_pfc)), key: "x" },
       ]),
       h("p", {}, yardstick(one)),
       historyChart(one, history, context.signal),

@@ -5,7 +5,7 @@ import * as format from "../base/format";
 import type { AppVersion, Double, Explanation, Grant, Id, PartialGrant, UnpaidTrickle } from "../base/types";
 import { chart, numbersOf } from "../parts/chart";
 import { accountLink, card, credit, empty, nameOf, table, time } from "../parts/pieces";
-import { countedWords, explain, type Bar, type Step, type Term, type Told } from "../rules/explain";
+import { countedWords, explain, type Bar, type GrantSteps, type Step, type Term } from "../rules/explain";
 import type { Settlement } from "../rules/settle";
 import { appVersionWords, firstCreditWords, marksOf, messagesOf, modeWords, trickleWords } from "../rules/words";
 import { projectName, versionsOf, type Context, type View } from "./view";
@@ -79,15 +79,15 @@ function postings(project: Id, grant: Grant): Child {
     h("li", {}, h("span", { class: "soft" }, p.account), accountLink(project, p.account, p.id, p.name), h("b", {}, "+ ", credit(grant.credit)))));
 }
 
-function stepNode(step: Step, number: number, told: Told, project: Id, grant: Grant, exact: boolean): HTMLElement {
+function stepNode(step: Step, number: number, explained: GrantSteps, project: Id, grant: Grant, exact: boolean): HTMLElement {
   const flops = (v: number) => (exact ? `${format.exact(v)} FLOPs` : format.withPrefix(v, "FLOPs"));
   return h("li", { class: "step", "data-step": step.id },
     h("h2", {}, h("span", { class: "step-number", "aria-hidden": "true" }, String(number)), step.title),
     h("div", { class: "step-body" },
       equation(step.terms),
       step.bars && step.bars.length > 1 && barsOf(step.bars, flops),
-      step.says.map((text) => h("p", {}, text)),
-      step.id === "replicas" && told.settlement && replicas(project, told.settlement, grant, exact),
+      step.sentences.map((text) => h("p", {}, text)),
+      step.id === "replicas" && explained.settlement && replicas(project, explained.settlement, grant, exact),
       step.id === "postings" && postings(project, grant),
       step.facts.length > 0 && h("details", { class: "numbers" }, h("summary", {}, "What was known"),
         h("dl", { class: "facts" }, step.facts.map((f) => h("div", {}, h("dt", {}, f.name), h("dd", {}, f.value)))))));
@@ -96,7 +96,7 @@ function stepNode(step: Step, number: number, told: Told, project: Id, grant: Gr
 function grantNode(project: Id, grant: Grant, versions: Map<string, AppVersion>): HTMLElement {
   const node = h("div", { class: "grant" });
   const draw = () => {
-    const told = explain(grant, exact_figures);
+    const explained = explain(grant, exact_figures);
     const flags = [...(grant.claim?.flags ?? [])];
     const marks = marksOf(flags);
     const toggle = h("button", { type: "button", class: "quiet", "aria-pressed": String(exact_figures) }, "Exact figures");
@@ -108,11 +108,11 @@ function grantNode(project: Id, grant: Grant, versions: Map<string, AppVersion>)
     replace(node,
       h("section", { class: "card hero", "aria-label": "In short" },
         h("div", { class: "title-row" }, h("p", { class: "hero-credit", "data-credit": grant.credit }, credit(grant.credit), h("small", {}, " Cobblestones")), toggle),
-        h("p", { class: "headline" }, told.headline),
+        h("p", { class: "headline" }, explained.headline),
         h("p", { class: "soft" }, "Granted ", time(format.toNumber(grant.granted_at)),
           grant.claim && [`, workunit ${grant.claim.workunit}, ${grant.app_name || `app ${grant.app}`}, ${appVersionWords(grant.claim.app_version, versions.get(String(grant.claim.app_version)))}`])),
-      marks.length > 0 && card("Worth knowing", h("dl", { class: "marks" }, marks.map((m) => h("div", { class: m.warns ? "warn" : null }, h("dt", {}, m.name), h("dd", {}, m.says))))),
-      h("ol", { class: "steps" }, told.steps.map((step, at) => stepNode(step, at + 1, told, project, grant, exact_figures))));
+      marks.length > 0 && card("Worth knowing", h("dl", { class: "marks" }, marks.map((m) => h("div", { class: m.warns ? "warn" : null }, h("dt", {}, m.name), h("dd", {}, m.meaning))))),
+      h("ol", { class: "steps" }, explained.steps.map((step, at) => stepNode(step, at + 1, explained, project, grant, exact_figures))));
   };
   draw();
   return node;
@@ -160,9 +160,9 @@ function runningNode(project: Id, explanation: Explanation, signal: AbortSignal)
       unpaid.length > 0 && `: so it was with ${format.count(unpaid.length)} of ${format.count(partials.length + unpaid.length)}`, "."),
     chart({
       title: "Paid over time",
-      says: `From 0 when it was sent to ${format.fixed(last, 2)} Cobblestones.`,
+      description: `From 0 when it was sent to ${format.fixed(last, 2)} Cobblestones.`,
       height: 180, zero: true, signal,
-      series: [{ label: "Paid", tone: "accent", fill: true, tell: (v) => `${format.fixed(v, 2)} Cobblestones` }],
+      series: [{ label: "Paid", tone: "accent", fill: true, valueText: (v) => `${format.fixed(v, 2)} Cobblestones` }],
     }, [times, paid]).node,
     numbersOf("Each message", () => messagesTable(partials, unpaid)),
     reversals.map((r) => h("p", {}, time(format.toNumber(r.time)), r.reason ? `: ${r.reason}. ` : ": ", Number(r.credit) < 0 ? [credit(r.credit), " was reversed"] : [credit(r.made_final), " of it is final"],
