@@ -145,10 +145,10 @@ Result<TrickleEvent> TrickleOf(const TrickleMessageRow& row, const TrickleFormat
     if (!number) continue;
     const auto field = FieldOf(measure, format);
     if (!field) {
-      return wrong("the message has <" + std::string(measure.names.front()) + ">, but for variety '" +
-                   row.variety +
-                   "' nobody has said whether that is since the start (elapsed_time) or since the last "
-                   "message (runtime_increment)");
+      return wrong("the message has <" + std::string(measure.names.front()) +
+                   ">, but the format of variety '" + row.variety +
+                   "' does not define whether it counts from the start of the job (elapsed_time) or from the "
+                   "last message (runtime_increment)");
     }
     if (!Set(*field, *number, &event.trickle)) return twice(measure.names.front());
   }

@@ -458,8 +458,8 @@ std::string BoundWords(std::string_view bound) {
 std::string UnpaidWords(const json& one) {
   static const std::map<std::string, std::string, std::less<>> kWords = {
       {"repeat", "reported before"},
-      {"set_back", "below the mark"},
-      {"no_further", "not above the mark"},
+      {"set_back", "below the high-water mark"},
+      {"no_further", "not above the high-water mark"},
       {"nothing_due", "less than one micro-credit"},
       {"held_back", "limited"},
       {"refused", "refused"}};

@@ -683,8 +683,8 @@ struct Net {
 std::string WrongReinstatement(const ResultRecord& record, const Net& net) {
   if (!record.reinstates()) return {};
   if (record.micro != -net.taken)
-    return "gives " + std::to_string(record.micro) + " micro-credits back, but reversals had taken " +
-           Digits(-net.taken);
+    return "reinstates " + std::to_string(record.micro) + " micro-credits, but " + Digits(-net.taken) +
+           " had been reversed";
   if (((record.flags & credit::kGrantRecounts) != 0) != net.uncounted)
     return net.uncounted ? "does not make the result count again"
                          : "counts a result again that is already counted";
@@ -699,10 +699,10 @@ std::string WrongWhileRunning(const ResultRecord& record, const Net& net, credit
            Digits(net.sums.paid);
   const credit::MicroTotal more = net.sums.MoreBy(record);
   if (-record.micro != more || record.before != more || record.provisional != record.micro)
-    return "takes " + Digits(-record.micro) + " micro-credits back, but of " + Digits(sum) + " were " +
-           Digits(sum - more) + " already taken";
+    return "reverses " + Digits(-record.micro) + " micro-credits, but " + Digits(sum - more) + " of " +
+           Digits(sum) + " had already been reversed";
   if (-record.micro > provisional)
-    return "takes " + Digits(-record.micro) + " micro-credits back, but the job had " + Digits(provisional);
+    return "reverses " + Digits(-record.micro) + " micro-credits, but the job had " + Digits(provisional);
   return {};
 }
 
@@ -794,8 +794,8 @@ std::vector<std::string> CorrectionReader::WrongCorrections() {
           wrong.push_back(which + " is based on " + std::to_string(record.before) +
                           " micro-credits, but the ledger had " + Digits(net.micro));
         if (record.event != 0 && record.kind == wire::GrantKind::kReversal && record.micro != -record.before)
-          wrong.push_back(which + " takes " + std::to_string(-record.micro) + " of " +
-                          std::to_string(record.before) + " micro-credits back");
+          wrong.push_back(which + " reverses " + std::to_string(-record.micro) + " of " +
+                          std::to_string(record.before) + " micro-credits");
         if (record.event != 0 && provisional != 0)
           wrong.push_back(
               which +

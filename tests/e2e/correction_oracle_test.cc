@@ -215,7 +215,7 @@ TEST(Reinstatement, OnlyReversedCreditIsReinstatedAndWrongAmountsAreFound) {
   const auto wrong = project.Wrong(1);
   ASSERT_EQ(wrong.size(), 1u);
   EXPECT_THAT(wrong[0],
-              ::testing::EndsWith("gives 5000000 micro-credits back, but reversals had taken " + had));
+              ::testing::EndsWith("reinstates 5000000 micro-credits, but " + had + " had been reversed"));
   ExpectLikeTheOracle(project.run.events);
 }
 

@@ -133,7 +133,8 @@ TEST_F(ProgramTrickle, ABrokenMessageIsReportedByLineAndStopsNoOther) {
       ingested.out,
       AllOf(HasSubstr("line 6: messages.xml, line 6, message 2, line 4: not well-formed XML"),
             HasSubstr("message 3: the message has no result"),
-            HasSubstr("message 4: the message has <run_time>, but for variety 'orig' nobody has said"),
+            HasSubstr(
+                "message 4: the message has <run_time>, but the format of variety 'orig' does not define"),
             HasSubstr("line 19: ")))
       << "the app has no rule for the fifth message, so the stage refuses it";
   EXPECT_EQ(Total(), "60.000000");
@@ -291,7 +292,7 @@ TEST_F(ProgramTrickle, AYearLongJobGrowsFromDayToDayAndIsSettledAtItsEnd) {
   EXPECT_EQ(running["days"].size(), 67u) << "72 messages, six of them on one day";
   EXPECT_THAT(Run({"explain", "1", "--data", "data"}).out,
               AllOf(HasSubstr("trickle payments  155520.000000 for 72 trickles, nothing for 1"),
-                    HasSubstr("216,000  205,200     216,000"), HasSubstr("below the mark"),
+                    HasSubstr("216,000  205,200     216,000"), HasSubstr("below the high-water mark"),
                     HasSubstr("The job is still running")));
   EXPECT_THAT(Ingest("year/messages.xml").out, HasSubstr("no new lines"));
 

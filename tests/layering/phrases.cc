@@ -40,6 +40,12 @@ constexpr std::array kBannedPhrases = std::to_array<BannedPhrase>({
     {"stand above", "take precedence over"},
     {"stands above", "takes precedence over"},
     {"in vain", "without a result"},
+    {"onlooker", "observer, or viewer"},
+    {"half told", "what waits for what"},
+    {"still to come", "pending"},
+    {"brought along", "adopted; of a balance: opening"},
+    {"behind the mark", "below the high-water mark"},
+    {"nobody has said", "what is not defined or configured"},
 });
 
 bool IsLetter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }

@@ -37,7 +37,7 @@ def check_own_list(page, gateway, project, kind, number):
         "return [...document.querySelector('main .card time').closest('tbody').rows].map(r => [r.cells[0].textContent, r.cells[1].textContent, "
         "[...r.querySelectorAll('a[href*=\"/result/\"]')].length])"
     )
-    expected = [[str(row.get("result", "Brought along from before")), row["credit"], 2 if "result" in row else 0] for row in grants]
+    expected = [[str(row.get("result", "Opening balance")), row["credit"], 2 if "result" in row else 0] for row in grants]
     p.check_equal([[name, p.digits(credit), links] for name, credit, links in rows], expected, f"the list of {kind} {number}")
     for nothing in ("undefined", "App 0", "Host 0"):
         p.check(nothing not in page.text("main"), f"{nothing!r} at {kind} {number}: {page.text('main')}")
@@ -68,7 +68,7 @@ def story():
         page.click(".empty button")
         page.one("dialog input").send_keys(options.token)
         page.click("dialog button.strong")
-        p.wait_for(lambda: "Brought along from before" in page.text("main"), "the list, with a token", lambda: page.text("main"))
+        p.wait_for(lambda: any("Opening balance" in row for row in page.texts("main tbody tr")), "the list, with a token", lambda: page.text("main"))
 
 
 p.run(story)

@@ -34,8 +34,8 @@ def check_messages(page, result):
     )
     p.check_equal([p.digits(text) for text in shown if text], [one["credit"] for one in partials], "what each message paid")
     p.check_equal([at for at, text in enumerate(shown) if not text], [one["behind"] + k for k, one in enumerate(unpaid)], "which paid nothing")
-    behind = sum("behind the mark" in row for row in page.texts("details.numbers tbody tr"))
-    p.check_equal(behind, sum(one["outcome"] == "set_back" for one in unpaid), "and why")
+    below = sum("below the high-water mark" in row for row in page.texts("details.numbers tbody tr"))
+    p.check_equal(below, sum(one["outcome"] == "set_back" for one in unpaid), "and why")
 
 
 def story():
@@ -58,7 +58,7 @@ def story():
         page.open(f"#/p/{project}/result/{running}")
         check_messages(page, result)
         p.check_equal(paid(result["partials"]), round(float(account["total"]) * 1e6), "the sum of the messages equals the account's")
-        p.check("Its final grant is still to come" in page.text("main"), "that the job is not finished")
+        p.check("The final grant is pending" in page.text("main"), "that the job is not finished")
         p.check(" Cobblestones so far" in page.text("main"), "that more may come")
         p.check(page.driver.execute_script("return document.documentElement.scrollWidth <= window.innerWidth"), "it fits a phone")
 

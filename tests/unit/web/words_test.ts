@@ -21,7 +21,7 @@ test("every change of an account has a name, except a plain grant", () => {
     ["reversal", "-12.000000", "reversed"],
     ["repricing", "1.000000", "repriced"],
     ["correction", "-1.000000", "corrected"],
-    ["opening", "9000.000000", "Brought along from before"],
+    ["opening", "9000.000000", "Opening balance"],
   ];
   for (const [kind, credit, words] of table) assert.equal(movedWords({ kind, credit }), words, `${kind} ${credit}`);
 });
@@ -40,10 +40,10 @@ test("each message of a running job has its place and its outcome", () => {
     unpaid(2, "repeat"),
   ];
   assert.deepEqual(messagesOf(partials, trickles).map(trickleWords), [
-    "refused (NEGATIVE): steps: negative", "", "behind the mark", "held back by last step", "held back by wall time", "same as an earlier message",
+    "refused (NEGATIVE): steps: negative", "", "below the high-water mark", "held back by last step", "held back by wall time", "same as an earlier message",
   ]);
   assert.deepEqual(messagesOf(partials, []), partials);
-  assert.deepEqual(messagesOf([], [unpaid(0, "no_further")]).map(trickleWords), ["no further than the mark"]);
+  assert.deepEqual(messagesOf([], [unpaid(0, "no_further")]).map(trickleWords), ["not above the high-water mark"]);
 });
 
 test("the first credit of a result that was judged invalid names the source of its amount", () => {

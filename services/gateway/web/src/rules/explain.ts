@@ -241,7 +241,7 @@ const kLeftOut: Record<LeftOut, string> = {
   not_normal: "a correction was missing: does not count beside claims that have both",
   not_least: "not the least",
   not_middle: "not in the middle",
-  not_canonical: "another result's word counts",
+  not_canonical: "only the canonical result counts",
   zero: "claims nothing",
 };
 

@@ -137,14 +137,14 @@ export function movedWords(row: Pick<GrantRow, "kind" | "credit">): string {
     case "repricing": return "repriced";
     case "reinstatement": return "reinstated";
     case "correction": return "corrected";
-    case "opening": return "Brought along from before"; // stands alone
+    case "opening": return "Opening balance"; // stands alone
   }
 }
 
 const kUnpaidWords: Record<UnpaidTrickle["outcome"], string> = {
   repeat: "same as an earlier message",
-  set_back: "behind the mark",
-  no_further: "no further than the mark",
+  set_back: "below the high-water mark",
+  no_further: "not above the high-water mark",
   nothing_due: "too little for a millionth of a Cobblestone",
   held_back: "held back",
   refused: "refused",

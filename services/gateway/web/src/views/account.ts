@@ -54,7 +54,7 @@ function historyOf(account: Account, opening: GrantRow | undefined, signal: Abor
     ? h("p", { class: "soft" }, `The last credit came ${format.ago(rac_time, now)}; since then the average has halved every seven days.`) : null;
   return h("section", { class: "card", "aria-label": "History" },
     average?.node, days.length > 0 && barsOf(days, range, signal), silent,
-    days.length === 0 ? h("p", { class: "soft small" }, "No day has credit here yet: the average was brought along from before.")
+    days.length === 0 ? h("p", { class: "soft small" }, "No day has credit here yet: the average comes from the opening balance.")
       : h("p", { class: "soft small" }, "The curve is worked out from the sums of days, with a half-life of seven days; it ends in the exact value."),
     days.length > 0 && numbersOf("Days as numbers", () => table("Newest first, days in UTC", [
       { name: "Day", cell: (d) => format.dayText(d.day), head: true },
@@ -163,7 +163,7 @@ export async function accountView(context: Context, project: Id, kind: Kind, id:
   if (Number(account.provisional) !== 0) shown.push({ label: "Provisional", value: credit(account.provisional), note: "of it, for work that still runs", key: "provisional" });
   if (account.shown !== account.total) shown.push({ label: "Shown", value: credit(account.shown), note: "until new credit makes up for the reversed credit", key: "shown" });
   if (account.estimates) shown.push({ label: "Reported, not granted yet", value: credit(account.estimates.provisional), note: `of ${format.count(account.estimates.jobs)} jobs that an account manager reported`, key: "estimated" });
-  if (Number(account.opening) > 0) shown.push({ label: "From before", value: credit(account.opening), note: "balance from the former system", key: "opening" });
+  if (Number(account.opening) > 0) shown.push({ label: "Opening balance", value: credit(account.opening), note: "from the former system", key: "opening" });
   const notes: string[] = [];
   if (account.hidden) notes.push("This user has not consented to be named in statistics: the credit is shown without the name.");
   if (account.deleted) notes.push(`This ${kind} was deleted. Its sums are kept, so that all totals remain correct.`);

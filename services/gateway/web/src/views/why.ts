@@ -193,7 +193,7 @@ function pendingNode(project: Id, explanation: Explanation): HTMLElement {
   const part = (has: boolean, name: string, words: string) =>
     h("li", { class: has ? "done" : "open" }, h("b", {}, name), h("span", {}, has ? "has arrived" : words));
   return card("On its way",
-    h("p", { class: "headline" }, `${explanation.partials ? "Its final grant is still to come" : "Nothing is granted yet"}. It waits for ${pending.waits_for}.`),
+    h("p", { class: "headline" }, `${explanation.partials ? "The final grant is pending" : "Nothing is granted yet"}. It waits for ${pending.waits_for}.`),
     h("ul", { class: "waits" },
       part(pending.has_completion, "Completion", "the project has not yet reported that the job is done"),
       part(pending.has_validation, "Validation", "the validator has not decided yet")),
