@@ -241,12 +241,12 @@ void AddAdopt(Program& program) {
   AddVerb<Options>(
       program, "adopt", "Adopts the accounts and balances of an existing project",
       [](Verb& verb, Options& options) {
-        verb.Add("FILE", options.file, "entities (users, hosts, teams and all other tables) as JSON")
+        verb.Add("FILE", options.file, "file of entities: users, hosts, teams and all other tables, as JSON")
             .Required();
         AddDataPlace(verb, options.place);
         verb.Add("--statistics", options.adoption.statistics,
-                 "statistics rows of hosts, versions and apps, as JSON Lines; prevents credit jumps on "
-                 "the first day")
+                 "file of statistics rows of hosts, versions and apps, as JSON Lines; without it, credit can "
+                 "jump on the first day")
             .Type("FILE");
         verb.Add("--project", options.project, "number of the project").Type("P").Positive().ShowDefault();
         verb.Add("--time", options.adoption.time,
@@ -258,14 +258,14 @@ void AddAdopt(Program& program) {
                  "name of the source, which identifies the file when it is sent again (default: the "
                  "file's name)")
             .Type("NAME");
-        verb.Flag("--dry-run", options.dry_run, "read, check and count without sending events");
+        verb.Flag("--dry-run", options.dry_run, "read, check and count the rows; send no events");
         verb.Flag("--json", options.as_json, "print the summary as JSON, without progress");
         verb.Footer(
             "Events go to the running pipeline of the data directory, or to Kafka, as with `ingest`. Without a\n"
             "running pipeline, the command opens the directory itself. The whole file is checked before the first\n"
-            "event is sent. Run the command again after an interruption; a complete adoption stays unchanged.\n"
-            "Afterwards every total is the adopted total plus all later grants; `audit` checks both parts.\n"
-            "docs/operations/adoption.md describes the formats and the handling of unusual rows.\n"
+            "event is sent. Run the command again after an interruption; after a complete adoption, the command\n"
+            "changes nothing. Every total is then the adopted total plus all later grants, and `audit` checks both\n"
+            "parts. docs/operations/adoption.md describes the formats and the handling of unusual rows.\n"
             "Exit code 1: events were refused, or the pipeline's totals differ from the file's totals.\n\n"
             "Examples:  cobblestone adopt all.json --dry-run\n"
             "           cobblestone adopt all.json --statistics rows.jsonl --config cobblestone.yaml");

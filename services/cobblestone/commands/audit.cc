@@ -101,20 +101,20 @@ void AddAudit(Program& program) {
         AddQueryOptions(verb, options.query, false);
         verb.Flag(
             "--since", options.since,
-            "continue from the last clean audit: read only the ledger records since then, and compare their\n"
-            "sums, added to those of that audit, with the totals now. Without a record, read all");
+            "continue from the last clean audit: read only later ledger records, add their sums to the sums of\n"
+            "that audit, and compare the result with the totals. Without a clean audit, read everything");
         verb.Add("--full-every", options.full_every,
-                 "with --since: read all if the last audit that read all is older than this (default: never)")
+                 "with --since: read everything if the last full audit is older than this (default: never)")
             .Type("DAYS");
         verb.Add(
                 "--scratch", options.scratch,
-                "On Kafka: directory for the index of the ledger, which the next audit uses again, and for the\n"
-                "state of one slot at a time (default: audit in the data directory)")
+                "on Kafka: directory for the index of the ledger, which the next audit reuses, and for the state\n"
+                "of one slot at a time (default: `audit` in the data directory)")
             .Type("DIR");
         verb.Footer(
             "Prints a list of the checks. Exit code 1: at least one number differs, even by one micro-credit.\n"
-            "The pipeline and all workers may keep running. A clean audit leaves a record in the data directory\n"
-            "(on Kafka in the directory of --scratch), from which --since continues.");
+            "The pipeline and all workers may keep running. A clean audit writes a record to the data directory\n"
+            "(on Kafka to the directory of --scratch). --since continues from this record.");
       },
       Run);
 }

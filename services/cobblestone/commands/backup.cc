@@ -96,7 +96,8 @@ void AddBackup(Program& program) {
         verb.Add("--to", options.to, "directory of the backups; created if it does not exist")
             .Type("DIR")
             .Required();
-        verb.Add("--keep", options.keep, "complete backups to keep there; older ones are deleted afterwards")
+        verb.Add("--keep", options.keep,
+                 "number of complete backups to keep; older backups are deleted afterwards")
             .Type("N")
             .Between(1, 100000)
             .ShowDefault();
@@ -105,16 +106,17 @@ void AddBackup(Program& program) {
             .Type("SECONDS")
             .Between(1, 86400)
             .ShowDefault();
-        verb.Flag("--full", options.full, "copy all files, instead of linking those that have not changed");
-        verb.Flag("--json", options.json, "the outcome as JSON");
+        verb.Flag("--full", options.full,
+                  "copy all files; do not link unchanged files to the previous backup");
+        verb.Flag("--json", options.json, "print the outcome as JSON");
         verb.Footer(
             "Each backup is a directory DIR/TIME-NUMBER. A file that has not changed since the previous backup is a\n"
             "hard link to that backup's file. All other files are copied, synced and read back. An interrupted\n"
-            "backup leaves older backups unchanged, and the next backup deletes its files. With --config that file\n"
-            "is part of the backup; the files with keys, tokens and passwords that it names are not.\n"
+            "backup leaves older backups unchanged, and the next backup deletes its files. A backup contains the\n"
+            "file of --config, but not the files with keys, tokens and passwords that this file names.\n"
             "On Kafka the topics are copied into a data directory for one machine, as of a moment without an open\n"
-            "transaction. Under constant traffic there is none: pause the sources until the command says that they\n"
-            "may continue. Workers run on.\n\n"
+            "transaction. Under constant traffic there is no such moment: pause the sources until the command\n"
+            "reports that they may continue. Workers keep running.\n\n"
             "Examples:  cobblestone backup --config cobblestone.yaml --to /backup/cobblestone\n"
             "           cobblestone restore --from /backup/cobblestone --check");
       },

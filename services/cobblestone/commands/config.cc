@@ -28,7 +28,7 @@ int Run(const Options& options) {
 
 void AddConfig(Program& program) {
   AddVerb<Options>(
-      program, "config", "Lists the options of a configuration file, or checks one",
+      program, "config", "Lists the options of a configuration file, or checks a file",
       [](Verb& verb, Options& options) {
         verb.Add("FILE", options.file, "file to check (default: print all options)");
         verb.Flag("--default", options.defaults, "print a configuration file with all defaults");

@@ -281,13 +281,14 @@ void AddDemo(Program& program) {
         verb.Add("--expected", options.expected,
                  "BOINC's output for the history (default: the .exact.jsonl.gz beside the .in.jsonl.gz)")
             .Type("FILE");
-        verb.Add("--results", options.results, "results of synthetic traffic, to measure the speed; 0: none")
+        verb.Add("--results", options.results,
+                 "number of results of synthetic traffic, to measure the throughput; 0: none")
             .Type("N")
             .ShowDefault();
         verb.Flag(
             "--page", options.page,
             "after the summary, serve the web page with live traffic until Ctrl-C (default at a terminal)");
-        verb.Flag("--no-page", options.no_page, "end after the summary").Excludes("--page");
+        verb.Flag("--no-page", options.no_page, "exit after the summary").Excludes("--page");
         verb.Add("--page-rate", options.page_rate, "rate of the live traffic, results per second")
             .Between(1.0, 10000.0)
             .Type("R")

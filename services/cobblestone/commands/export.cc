@@ -147,8 +147,8 @@ Status CheckProject(const Options& options, const settings::RunSettings& setting
   }
   std::string list;
   for (const std::uint32_t id : known) list += (list.empty() ? "" : ", ") + std::to_string(id);
-  return Status::NotFound("there is no project " + std::to_string(options.project) + "; known are " + list +
-                          ": say which with --project. Nothing was written");
+  return Status::NotFound("there is no project " + std::to_string(options.project) + "; known projects: " +
+                          list + ". Set --project to one of them. Nothing was written");
 }
 
 Status OpenPipeline(const Options& options, const exports::Settings& settings, From* from,
@@ -263,7 +263,7 @@ void AddExport(Program& program) {
         AddDataPlace(verb, options.place);
         verb.Add("--project", options.project, "number of the project").Type("P").ShowDefault();
         verb.Add("--entities", options.entities,
-                 "entities (users, hosts, teams and all other tables) as JSON, instead of a pipeline")
+                 "file of entities (users, hosts, teams and all other tables) as JSON, instead of a pipeline")
             .Type("FILE");
         verb.Add("--spec", options.spec, "specification of the outputs: a db_dump.xml").Type("FILE");
         verb.Add("--setting", options.settings,
@@ -293,13 +293,13 @@ void AddExport(Program& program) {
             .Between(0, 19)
             .ShowDefault();
         verb.Add("--incremental-from", options.job.incremental_from,
-                 "write only the changes since this export; to follow incremental exports, give the "
-                 "full export and all incremental ones in order: FULL FIRST SECOND")
+                 "write only the changes since this export; to continue incremental exports, list the "
+                 "full export and all incremental exports in order: FULL FIRST SECOND")
             .Type("DIR...");
         verb.Add(
                 "--schedule", options.schedule,
-                "export repeatedly until SIGTERM: daily at a time (UTC) such as 03:30, or immediately and then\n"
-                "at an interval such as 24h, 30m, 90s")
+                "export repeatedly until SIGTERM: every day at a time (UTC) such as 03:30, or immediately and\n"
+                "then at an interval such as 24h, 30m, 90s")
             .Type("WHEN")
             .Excludes("--now");
         verb.Add("--read", options.read, "read an export back and compare the files with the manifest")
@@ -308,9 +308,9 @@ void AddExport(Program& program) {
         verb.Flag("--json", options.json, "print the summary as JSON");
         verb.Footer(
             "All files appear at once: the export is written to DIR.partial, then exchanged with the previous\n"
-            "export, which is renamed with the time. manifest.json has the checksums of the files and the sums of\n"
-            "all records; docs/guides/statistics-files.md describes the manifest.\n"
-            "Exit code 1: files that were read back differ.\n\n"
+            "export. The previous export gets a name with the time. manifest.json has the checksums of the files\n"
+            "and the sums of all records; docs/guides/statistics-files.md describes the manifest.\n"
+            "Exit code 1: --read found a difference.\n\n"
             "While a pipeline runs, the export uses a snapshot of its state, some seconds old, and does not block\n"
             "the pipeline.\n\n"
             "Examples:  cobblestone export --config cobblestone.yaml --spec db_dump.xml --out html/stats\n"

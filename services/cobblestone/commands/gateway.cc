@@ -116,10 +116,10 @@ void AddGateway(Program& program) {
                  "both: 127.0.0.1:8080)")
             .Type("HOST:PORT");
         verb.Footer(
-            "With a data directory: no pipeline may run on the directory, and the gateway is read-only. A running\n"
-            "pipeline serves queries and ingest with `cobblestone run --listen HOST:PORT`. Tokens and rights:\n"
-            "docs/operations/security.md. metrics.listen is the address for Prometheus (deploy/monitoring).\n"
-            "SIGTERM or SIGINT stops the gateway.\n\n"
+            "With a data directory: no pipeline may run on the directory, and the gateway is read-only. To serve a\n"
+            "running pipeline, use `cobblestone run --listen HOST:PORT`. docs/operations/security.md describes tokens\n"
+            "and rights. metrics.listen is the address for Prometheus (deploy/monitoring). SIGTERM or SIGINT stops\n"
+            "the gateway.\n\n"
             "On Kafka: the gateway follows the checkpoints or commits of all slots (gateway.follow) and keeps its\n"
             "own indexes of the ledger in `view` in its data directory. The gateway ingests events. Any number of\n"
             "gateways can run.\n\n"

@@ -54,56 +54,57 @@ void AddOptions(Verb& verb, Options& options) {
     verb.Add(name, value, what).ShowDefault().Type("S").Group("Time");
   };
   number("--seed", traffic.seed, "seed; the same seed and options give the same bytes", "Size");
-  number("--results", traffic.results, "results validated in time, without failed and late results", "Size");
-  number("--hosts", traffic.hosts, "hosts", "Size");
-  number("--users", traffic.users, "users; 0: two for every three hosts", "Size");
-  number("--teams", traffic.teams, "teams; 0: one for every ten users", "Size");
+  number("--results", traffic.results,
+         "number of results validated in time; failed and late results are additional", "Size");
+  number("--hosts", traffic.hosts, "number of hosts", "Size");
+  number("--users", traffic.users, "number of users; 0: two for every three hosts", "Size");
+  number("--teams", traffic.teams, "number of teams; 0: one for every ten users", "Size");
   number("--project", traffic.project, "number of the project", "Size");
 
-  number("--apps", traffic.apps, "apps", "Work");
-  verb.Add("--policy", traffic.policies, "policies of the apps, in turn; repeatable")
+  number("--apps", traffic.apps, "number of apps", "Work");
+  verb.Add("--policy", traffic.policies, "policies of the apps, in rotation; repeatable")
       .OneEach()
       .ShowDefault()
       .Type("NAME")
       .Group("Work");
-  number("--versions", traffic.versions, "versions of each app; three in eight are for GPUs", "Work");
+  number("--versions", traffic.versions, "versions per app; three in eight are for GPUs", "Work");
   number("--replication", traffic.replication, "results per workunit", "Work");
-  share("--gpu-hosts", traffic.gpu_hosts, "hosts with a GPU", "Work");
-  share("--anonymous-hosts", traffic.anonymous_hosts, "hosts with anonymous platform applications", "Work");
-  share("--ownerless-hosts", traffic.ownerless_hosts, "hosts without an owner", "Work");
-  share("--errors", traffic.errors, "results that fail on another host first", "Work");
-  share("--timeouts", traffic.timeouts, "results that time out on another host first", "Work");
-  share("--invalid", traffic.invalid, "invalid results", "Work");
-  share("--inconclusive", traffic.inconclusive, "workunits that need a second validation", "Work");
-  share("--late", traffic.late, "workunits with one more result after the decision", "Work");
-  share("--cheats", traffic.cheats, "results that report thirty times their run time", "Work");
+  share("--gpu-hosts", traffic.gpu_hosts, "share of hosts with a GPU", "Work");
+  share("--anonymous-hosts", traffic.anonymous_hosts, "share of hosts on the anonymous platform", "Work");
+  share("--ownerless-hosts", traffic.ownerless_hosts, "share of hosts without an owner", "Work");
+  share("--errors", traffic.errors, "share of results that first fail on another host", "Work");
+  share("--timeouts", traffic.timeouts, "share of results that first time out on another host", "Work");
+  share("--invalid", traffic.invalid, "share of invalid results", "Work");
+  share("--inconclusive", traffic.inconclusive, "share of workunits that need a second validation", "Work");
+  share("--late", traffic.late, "share of workunits with one more result after the decision", "Work");
+  share("--cheats", traffic.cheats, "share of results that report thirty times their real run time", "Work");
 
-  share("--out-of-order", traffic.out_of_order, "validations delivered before their completion", "Delivery");
-  share("--duplicates", traffic.duplicates, "events delivered twice with the same bytes", "Delivery");
-  share("--conflicts", traffic.conflicts, "events delivered twice with different contents", "Delivery");
-  share("--lost", traffic.lost, "events that are never delivered", "Delivery");
-  share("--bad-lines", traffic.bad_lines, "invalid lines per result", "Delivery");
+  share("--out-of-order", traffic.out_of_order, "share of validations sent before their completion",
+        "Delivery");
+  share("--duplicates", traffic.duplicates, "share of events sent twice with the same bytes", "Delivery");
+  share("--conflicts", traffic.conflicts, "share of events sent twice with different contents", "Delivery");
+  share("--lost", traffic.lost, "share of events that are never sent", "Delivery");
+  share("--bad-lines", traffic.bad_lines, "number of invalid lines per result", "Delivery");
   verb.FlagOff("--no-members", traffic.members,
-               "results only, without events of the catalogue, teams, users and hosts")
+               "only events of results, without the catalogue, teams, users and hosts")
       .Group("Delivery");
-  verb.Flag("--dispatches", traffic.dispatches, "an event for each dispatch of a result to a host")
+  verb.Flag("--dispatches", traffic.dispatches, "send an event for each dispatch of a result to a host")
       .Group("Delivery");
-  number("--trickles", traffic.trickles, "trickle messages of each running result; needs --dispatches",
+  number("--trickles", traffic.trickles, "trickle messages per running result; needs --dispatches",
          "Delivery");
   share("--bad-trickles", traffic.bad_trickles,
-        "trickles that are late, repeated, lost, rewound, forged or wrong", "Delivery");
-  share("--machines", traffic.machines, "hosts with estimated credit reported by an account manager",
-        "Delivery");
-  number("--reports", traffic.reports, "reports of each machine, evenly spread over the time", "Delivery");
+        "share of trickles that are late, repeated, lost, rewound, forged or wrong", "Delivery");
+  share("--machines", traffic.machines, "share of hosts whose work an account manager reports", "Delivery");
+  number("--reports", traffic.reports, "reports per machine, evenly spread over the time", "Delivery");
   share("--bad-reports", traffic.bad_reports,
-        "reports that are late, repeated, lost, with restarted counters, beyond all limits or wrong",
+        "share of reports that are late, repeated, lost, restarted from 0, beyond all limits or wrong",
         "Delivery");
-  share("--team-changes", traffic.team_changes, "users that change teams", "Delivery");
-  share("--owner-changes", traffic.owner_changes, "hosts that change owners", "Delivery");
+  share("--team-changes", traffic.team_changes, "share of users who change their team", "Delivery");
+  share("--owner-changes", traffic.owner_changes, "changes of owner per host", "Delivery");
 
   time("--start-time", traffic.start_time, "time of the first result, UNIX seconds");
   time("--span", traffic.span,
-       "seconds of event time from the first result sent to the last result returned");
+       "seconds of event time from the first dispatch to the last return of a result");
   time("--tick-period", traffic.tick_period,
        "seconds between tick events; 0: no ticks in the file (the pipeline creates ticks)");
   time("--delay-bound", traffic.delay_bound, "delay bound of every app, seconds");

@@ -38,7 +38,7 @@ void AddHostVersion(Program& program) {
                  "number of the app version; for the anonymous platform -2 CPU, -3 NVIDIA, -4 AMD, -5 "
                  "Intel, -6 Apple GPU")
             .Required();
-        verb.Add("--app", options.app, "number of the app; needed for the anonymous platform").Type("A");
+        verb.Add("--app", options.app, "number of the app; required for the anonymous platform").Type("A");
         AddQueryOptions(verb, options.query);
         verb.Footer(
             "Examples:  cobblestone host-version 17 4\n"

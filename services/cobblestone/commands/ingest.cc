@@ -215,11 +215,11 @@ void AddIngest(Program& program) {
             .Type("NAME")
             .OneOf({kTrickleXml});
         verb.Add("--trickle-format", options.trickle_format,
-                 "meaning of the elements of trickle messages, by variety, as in examples/trickles.yaml "
+                 "file with the meaning of the elements of trickle messages, such as examples/trickles.yaml "
                  "(default: ts is steps; cp, cpu_time and cputime are cpu_time; elapsed_time and "
                  "fraction_done keep their names; run_time and runtime are refused)")
             .Type("FILE");
-        verb.Add("--host", options.host, "host of trickle messages, for files that hold only the body")
+        verb.Add("--host", options.host, "host of trickle messages, for files that contain only the body")
             .Type("H")
             .Positive();
         verb.Add("--received", options.received,
@@ -230,7 +230,7 @@ void AddIngest(Program& program) {
                  "variety of such messages, if the body does not contain the variety")
             .Type("NAME");
         verb.Add("--file-name", options.file_name,
-                 "pattern of the file names of such messages, as in 'h{host}_{received}_{variety}.xml'; "
+                 "pattern of the file names of such messages, such as 'h{host}_{received}_{variety}.xml'; "
                  "{id} and * (any text) are also allowed")
             .Type("FORM");
         verb.Flag("--lockstep", options.lockstep,
@@ -247,10 +247,10 @@ void AddIngest(Program& program) {
             "the directory itself. Formats are detected from the contents: JSON Lines (one event a line, the JSON\n"
             "mapping of schemas/events.proto), length-delimited protobuf, and the golden format of tests/golden;\n"
             "each plain, gzip or zstd.\n\n"
-            "A file that is sent again adds only its new lines: lines are counted, and a hash over the lines detects\n"
-            "changes. Run the command again after an interruption.\n"
-            "Unreadable lines and refused events are reported with their line numbers and stored (`cobblestone\n"
-            "refused`). The exit code is then 1, although all other events were ingested.\n\n"
+            "If a file is sent again, only its new lines are ingested: the pipeline counts the lines of a source, and\n"
+            "a hash over the lines detects changes. Run the command again after an interruption.\n"
+            "Lines that are not events, and events that are refused, are reported with their line numbers and recorded\n"
+            "(`cobblestone refused`). The exit code is then 1, although all other events were ingested.\n\n"
             "Examples:  cobblestone ingest events.jsonl.gz --config cobblestone.yaml\n"
             "           cobblestone ingest msg_from_host.tsv --format trickle-xml --trickle-format trickles.yaml\n"
             "           cobblestone ingest bodies/ --format trickle-xml --variety orig --file-name '{host}_{received}.xml'\n"

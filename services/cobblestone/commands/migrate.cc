@@ -69,7 +69,7 @@ void AddMigrate(Program& program) {
                   "from Kafka: re-execute all commits from the first one, and compare every fingerprint");
         verb.Footer(
             "No process may run on either deployment. Ledger, inputs, state and the positions of all sources are\n"
-            "copied unchanged; the old deployment stays until you delete it. The topics of a deployment on Kafka\n"
+            "copied unchanged, and the old deployment stays until you delete it. The topics of a deployment on Kafka\n"
             "must exist (`cobblestone topics create`) and be empty. After an interruption, start the migration again\n"
             "with empty topics.\n\n"
             "Examples:  cobblestone migrate --from one-machine.yaml --to kafka.yaml\n"

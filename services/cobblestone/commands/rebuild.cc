@@ -110,8 +110,8 @@ void AddRebuild(Program& program) {
                 std::vector<std::string>(std::begin(settings::kStageNames), std::end(settings::kStageNames)));
         verb.Flag(
             "--journal", options.journal,
-            "the consumer group's offsets were deleted (for example by the brokers' retention): commit the end\n"
-            "of each journal as the slot's offset. All workers must be stopped; offsets that still exist stay\n"
+            "commit the end of each journal as the slot's offset, after the consumer group's offsets were deleted\n"
+            "(for example by the brokers' retention). All workers must be stopped; offsets that still exist stay\n"
             "unchanged");
         verb.Footer(
             "Without --journal: the state on this machine is rebuilt from the checkpoint and the journal. Every\n"

@@ -57,13 +57,13 @@ void AddNumber(Verb& part, OneOptions& options) {
 void AddRefused(Program& program) {
   Verb verb = program.root.Sub("refused", "Refused input: list, show, resubmit");
   verb.Footer(
-      "A refused record keeps the event, its source, and one reason from a fixed list (schemas/README.md).\n"
-      "Texts of members (hosts, users, teams) and the bytes of lines that are not events are not kept, so that\n"
-      "no data of deleted members remains. Such a record cannot be resubmitted: send the event again. A refusal\n"
+      "A refused record contains the event, its source, and one reason from a fixed list (schemas/README.md).\n"
+      "It omits texts of members (hosts, users, teams) and the bytes of lines that are not events, so that no\n"
+      "texts of deleted members remain. Such a record cannot be resubmitted: send the event again. A refusal\n"
       "changes no credit.\n\n"
       "Examples:  cobblestone refused list --from 1000 --limit 50\n"
       "           cobblestone refused show 1003\n"
-      "           cobblestone refused resubmit 1003      when the missing event has been ingested");
+      "           cobblestone refused resubmit 1003      after the missing event has been ingested");
   AddVerb<ListOptions>(
       program, verb, "list", "Lists refused records, one line each",
       [](Verb& part, ListOptions& options) {

@@ -91,22 +91,22 @@ int Run(const Options& options) {
 void AddReplay(Program& program) {
   AddVerb<Options>(
       program, "replay",
-      "What-if analysis: processes a file of events in memory, with a policy of your choice",
+      "What-if analysis: processes a file of events in memory, under a policy of your choice",
       [](Verb& verb, Options& options) {
         ReplayOptions& replay = options.replay;
         verb.Add("FILE", replay.file, "file of events, in any format of `ingest`").Required();
         verb.Add("--policy", replay.policy, "policy of every app (default: the policies in the file)")
             .Type("NAME");
         verb.Add("--compare-policy", replay.compare_policy,
-                 "policy of a second run on the same events; compares totals, apps, kinds of devices, "
-                 "and the hosts with the largest gains and losses")
+                 "policy of a second run on the same events; the command compares totals, apps, kinds of "
+                 "devices, and the hosts with the largest gains and losses")
             .Type("NAME");
         verb.Add("--apps", replay.apps,
-                 "file of app events that override the app events of the input, for example other "
-                 "trickle rules or another cap")
+                 "file of app events that replace the app events of the input, for example with other "
+                 "trickle rules or another trickle_settlement")
             .Type("FILE");
         verb.Add("--compare-apps", replay.compare_apps,
-                 "as --apps, for a second run that is compared with the first")
+                 "as --apps, for a second run that is compared with the first run")
             .Type("FILE");
         verb.Add("--partitions", replay.partitions, "number of partitions; the results do not depend on it")
             .Type("N")

@@ -83,14 +83,15 @@ void AddRestore(Program& program) {
       program, "restore", "Restores a data directory from a backup, or checks a backup",
       [](Verb& verb, Options& options) {
         AddDataPlace(verb, options.place);
-        verb.Add("--from", options.from, "directory of the backups, for the newest, or one backup in it")
+        verb.Add("--from", options.from,
+                 "directory of the backups (the newest is restored), or one backup in it")
             .Type("DIR")
             .Required();
-        verb.Flag("--check", options.check, "only read every file and compare its checksum; restore nothing");
-        verb.Flag("--json", options.json, "what was restored or checked, as JSON");
+        verb.Flag("--check", options.check, "read every file and compare its checksum; restore nothing");
+        verb.Flag("--json", options.json, "print the restored or checked backup as JSON");
         verb.Footer(
-            "The data directory must be empty or not exist. It can be opened after all checksums are verified and the\n"
-            "copy opens. A damaged backup restores nothing (exit code 5).\n\n"
+            "The data directory must be empty or not exist. The pipeline opens it only after `restore` has verified all\n"
+            "checksums and has tested that the copy opens. From a damaged backup nothing is restored (exit code 5).\n\n"
             "Examples:  cobblestone restore --from /backup/cobblestone --data /var/lib/cobblestone\n"
             "           cobblestone restore --from /backup/cobblestone/20261126T095100Z-12 --data /tmp/look");
       },

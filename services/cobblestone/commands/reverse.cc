@@ -211,28 +211,32 @@ int Run(const Options& options) {
 
 void AddOptions(Verb& verb, Options& options) {
   verb.Add("--result", options.result, "number of a result").Type("N");
-  verb.Add("--host", options.host, "all results of a host, and of hosts merged into it").Type("N");
+  verb.Add("--host", options.host, "all results of a host, and of the hosts merged into it").Type("N");
   verb.Add("--workunit", options.workunit, "all results of a workunit").Type("N");
   verb.Add("--app-version", options.app_version, "all results computed by an app version").Type("N");
-  verb.Add("--since", options.since,
-           "only results with the last credit granted at or after this time, UNIX seconds")
+  verb.Add(
+          "--since", options.since,
+          "only results whose last grant, trickle payment or judgement as invalid is at or after this time,\n"
+          "UNIX seconds")
       .Type("T");
-  verb.Add("--until", options.until,
-           "only results with the last credit granted before this time, UNIX seconds")
+  verb.Add(
+          "--until", options.until,
+          "only results whose last grant, trickle payment or judgement as invalid is before this time, UNIX\n"
+          "seconds")
       .Type("T");
   verb.Add("--reason", options.reason, "reason; stored in the ledger and shown by `explain`")
       .Required()
       .Type("TEXT");
-  verb.Flag("--yes", options.yes, "apply the corrections (default: dry run, nothing is written)");
+  verb.Flag("--yes", options.yes, "apply the corrections (default: a dry run, which writes nothing)");
   AddQueryOptions(verb, options.query);
 }
 
 constexpr const char* kFooter =
     "Reads the whole ledger and shows the changes of credit and recent average for users, hosts and teams.\n"
-    "Without --yes nothing is written. With --yes, one event is sent for each result, owner and team, or for\n"
-    "each running job that is repriced. After an interruption, run the command again: corrections are never\n"
-    "applied twice. Recent averages change by the part of the corrected credit that they still contain. Each\n"
-    "correction applies to the team that the credit was posted to, even if the user has changed teams since.\n"
+    "Without --yes the command writes nothing. With --yes it sends one event for each result, owner and team,\n"
+    "or for each running job that is repriced. After an interruption, run the command again: corrections are\n"
+    "never applied twice. Recent averages change by the part of the corrected credit that they still contain.\n"
+    "Each correction applies to the team that the credit was posted to, even if the user has left the team.\n"
     "--json prints every row.\n"
     "Exit code 1: events were refused. Exit code 3: the ledger has no matching credit.\n\n";
 
@@ -250,18 +254,19 @@ void AddReinstate(Program& program) {
             .Type("X");
         verb.Footer(
             "Reads the whole ledger and shows the changes of credit and recent average for users, hosts and teams.\n"
-            "Without --yes nothing is written. With --yes, one event is sent for each result, owner and team. --json\n"
-            "prints every row.\n"
+            "Without --yes the command writes nothing. With --yes it sends one event for each result, owner and team.\n"
+            "--json prints every row.\n"
             "Exit code 1: events were refused. Exit code 3: the ledger has no matching credit.\n\n"
-            "Reversed results: each owner and team receives the amount that `reverse` took, the result counts again,\n"
-            "and recent averages receive the part that they would still contain. Reversals of running jobs stay.\n"
-            "Results judged invalid: the owner at that time receives the grant of the result's workunit. If no result\n"
-            "of the workunit was granted, the owner receives the result's own claim, by the policy version, scales and\n"
-            "facts at the time of the judgement. If policy assigned has no amount, set --credit. Statistics of host\n"
-            "and app version stay unchanged.\n"
+            "Reversed results: each owner and team receives the amount that `reverse` removed, the result counts\n"
+            "again, and recent averages receive the part that they would still contain. Reversals of running jobs are\n"
+            "not reinstated.\n"
+            "Results judged invalid: the owner at that time receives the amount that the results of the workunit were\n"
+            "granted. If no result of the workunit was granted, the owner receives the result's own claim, by the\n"
+            "policy version, scales and facts at the time of the judgement. If policy assigned has no amount, set\n"
+            "--credit. Statistics of host and app version stay unchanged.\n"
             "To avoid payments by mistake, only --result includes both kinds. --host, --workunit and --app-version\n"
             "select reversed results or, with --judged-invalid, results judged invalid.\n"
-            "A repeated command changes nothing.\n\n"
+            "Running the command again changes nothing.\n\n"
             "Example:  cobblestone reinstate --host 42 --reason 'not forged after all'\n"
             "Example:  cobblestone reinstate --result 7 --credit 100 --reason 'the validator was wrong' --yes");
       },
@@ -277,8 +282,8 @@ void AddReverse(Program& program) {
         AddOptions(verb, options);
         verb.Footer(
             std::string(kFooter) +
-            "A running job loses its trickle payments until now, and keeps running: later trickle payments stay,\n"
-            "and the decision does not pay the reversed credit again.\n\n"
+            "A running job loses its trickle payments until now and continues. Later trickle payments stay, and the\n"
+            "decision about the job does not pay the reversed credit again.\n\n"
             "Example:  cobblestone reverse --host 42 --since 1700000000 --reason 'forged results'");
       },
       Run);
@@ -299,8 +304,8 @@ void AddReprice(Program& program) {
             "Prices are computed from the inputs that the ledger recorded with each grant and trickle, with the\n"
             "averages and scales of that time. A result with missing inputs stays unchanged and is listed. A running\n"
             "job is priced by the given version from now on, as if the version had been in force when the job was\n"
-            "sent. A running job without any payment is not in the ledger and keeps its version: run the command\n"
-            "again after the decision of the job to reprice it.\n\n"
+            "sent. A running job without any payment is not in the ledger and keeps its version: to reprice it, run\n"
+            "the command again after the decision about the job.\n\n"
             "Example:  cobblestone reprice --policy-version 3 --app-version 7 --reason 'multiplier was wrong' --yes");
       },
       Run);

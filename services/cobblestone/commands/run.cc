@@ -230,21 +230,21 @@ void AddRun(Program& program) {
                  "address for the web page and the HTTP API; overrides gateway.listen of the configuration")
             .Type("HOST:PORT");
         verb.Flag("--accept-time-jump", options.accept_time_jump,
-                  "trust this machine's clock, however far it is from the last tick (ticks: wall) and "
-                  "from the last\n"
-                  "append; for one start, not for a service file");
+                  "trust this machine's clock, even if it is more than a day later than the last tick "
+                  "(ticks: wall) or\n"
+                  "earlier than the last append; for one start, not for a service file");
         verb.Flag(
             "--accept-loss", options.accept_loss,
-            "the log is damaged and there is no copy to restore: keep only the records before the first damage,\n"
+            "if the log is damaged and there is no copy to restore: keep only the records before the first damage,\n"
             "permanently. Later records are lost until their sources send them again. States that include lost\n"
             "records are moved to DIR/lost and rebuilt. For one start, not for a service file");
         verb.Footer(
             "The pipeline owns the data directory while it runs. `ingest` and all queries connect to its Unix socket\n"
             "(listen.socket, by default cobblestone.sock in the data directory; only the owner of the socket may\n"
-            "connect). SIGTERM or SIGINT: the pipeline finishes its current work, writes its state and exits with 0.\n"
-            "A second signal ends the process at once; acknowledged events survive a second signal, kill -9 and a\n"
-            "power cut. The log on standard error has a line on throughput every 10 s while events flow (log.level,\n"
-            "log.format). metrics.listen is the HTTP address for Prometheus (deploy/monitoring).\n\n"
+            "connect). On SIGTERM or SIGINT the pipeline finishes its current work, writes its state and exits with\n"
+            "code 0. A second signal ends the process at once. Acknowledged events survive a second signal, kill -9\n"
+            "and a power cut. While events flow, the log on standard error has a line on throughput every 10 s\n"
+            "(log.level, log.format). metrics.listen is the HTTP address for Prometheus (deploy/monitoring).\n\n"
             "Example:  cobblestone run --config cobblestone.yaml");
       },
       Run);

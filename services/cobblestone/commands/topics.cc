@@ -52,8 +52,9 @@ int Check(const Options& options) { return CreateOrCheck(options, false); }
 void AddTopics(Program& program) {
   Verb verb = program.root.Sub("topics", "Creates or checks the topics of a deployment on Kafka");
   const auto declare = [](Verb& sub, Options& options) { AddDataPlace(sub, options.place); };
-  AddVerb<Options>(program, verb, "create", "Creates missing topics, then checks all", declare, Create);
-  AddVerb<Options>(program, verb, "check", "Reports topics that are missing or configured differently",
+  AddVerb<Options>(program, verb, "create", "Creates missing topics, then checks all topics", declare,
+                   Create);
+  AddVerb<Options>(program, verb, "check", "Reports topics that are missing or have a wrong configuration",
                    declare, Check);
 }
 

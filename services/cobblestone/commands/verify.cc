@@ -145,19 +145,19 @@ void AddVerify(Program& program) {
         verb.Add("SLOT", options.slots, "slots to verify (default: all)");
         verb.Flag(
             "--outputs", options.outputs,
-            "also compare all outputs, from the first commit, with the records in the topics; no worker may run");
+            "also compare all outputs since the first commit with the records in the topics; no worker may run");
         AddDataPlace(verb, options.place);
         verb.Add("--stage", options.stage,
                  "stage of the slots, if kafka.slots is by_stage (default: all stages)")
             .Type("STAGE");
         verb.Add("--scratch", options.directory,
-                 "directory for the re-executed states; must not exist, and is removed at the end "
+                 "directory for the re-executed states; it must not exist, and is removed at the end "
                  "(default: a\n"
                  "directory in the data directory)")
             .Type("DIR");
         verb.Footer(
-            "Workers may keep running (except with --outputs): their state is not changed. Exit code 1: a difference\n"
-            "was found.\n\n"
+            "Except with --outputs, workers may keep running; the command does not change their state. Exit code 1:\n"
+            "the command found a difference.\n\n"
             "Example:  cobblestone verify 0 1 --config kafka.yaml");
       },
       Run);
