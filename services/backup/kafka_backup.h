@@ -9,8 +9,9 @@
 
 namespace cobblestone::backup {
 
-// As BackUpPipeline(). Every file is copied, because the directory is written from the start. kRetry: the cluster
-// does not answer, or for `wait` there was always an open transaction. kInvalidArgument: kafka.slots are by_stage.
+// As BackUpPipeline(). The copy of the topics stays in `to`/kafka-copy, and the next backup reads only what was written
+// since; with `full` it starts over. kRetry: the cluster does not answer, or for `wait` there was always an open
+// transaction. kInvalidArgument: kafka.slots are by_stage, or the copy there is of another deployment.
 Result<BackupOutcome> BackUpKafka(const settings::RunSettings& settings, const BackupOptions& options);
 
 }  // namespace cobblestone::backup

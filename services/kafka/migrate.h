@@ -38,6 +38,14 @@ struct MigrateOptions {
 Result<MigrateCounts> MigrateToEmbedded(const settings::RunSettings& from, const std::string& directory,
                                         const MigrateOptions& options);
 
+// As MigrateToEmbedded(), into the data directory DataOfCopy(directory), which may hold an older copy: then only what was written
+// since is read. Of topics that the brokers trim it has only what the states have yet to read. The states as on Kafka stay in
+// the directory too, for the next copy. After an error or a death the next copy continues. kInvalidArgument: the older copy is
+// of another deployment. kFenced: another process makes the copy. kCorrupted: the older copy is damaged.
+Result<MigrateCounts> UpdateCopy(const settings::RunSettings& from, const std::string& directory,
+                                 const MigrateOptions& options);
+std::string DataOfCopy(const std::string& directory);
+
 // `from`: an embedded deployment that no process runs. Its backlog is processed first. `to`: a deployment on Kafka
 // with the same number of partitions, whose topics exist and are empty, without running workers. Workers find their
 // states in the checkpoints. Until the last step no worker can start, and the move can be repeated with empty topics.

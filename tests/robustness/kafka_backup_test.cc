@@ -15,10 +15,12 @@
 
 #include "common/settings/run_settings.h"
 #include "common/stream/kafka/librdkafka/cluster.h"
+#include "common/stream/kafka/librdkafka/topic_admin.h"
 #include "common/wire/control/topics.h"
 #include "services/backup/kafka_backup.h"
 #include "services/cli/progress.h"
 #include "services/kafka/kafka_deployment.h"
+#include "tests/robustness/kafka_requests.h"
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {
@@ -104,7 +106,7 @@ TEST(KafkaBackup, MadeBesideWorkersRestoresOnOneMachineAndContinues) {
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_THAT(reports, HasSubstr("was left by a backup that was interrupted"));
   EXPECT_THAT(reports, HasSubstr("may continue"));
-  EXPECT_FALSE(fs::exists(set + "/kafka-copy"));
+  EXPECT_TRUE(fs::exists(set + "/kafka-copy"));
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();
 
@@ -127,6 +129,68 @@ TEST(KafkaBackup, MadeBesideWorkersRestoresOnOneMachineAndContinues) {
   next->Signal(SIGTERM);
   EXPECT_EQ(next->Wait(), 0) << next->err();
   next_cluster.ExpectLikeTheOracle(false);
+}
+
+// Makes a backup. Returns how many records it read from the topics.
+std::uint64_t BackUp(const KafkaWorld& world, backup::BackupOptions options,
+                     std::uint64_t* linked = nullptr) {
+  const auto settings = settings::LoadRunSettings(world.ConfigOf("admin"));
+  EXPECT_TRUE(settings.ok()) << settings.status().message();
+  std::uint64_t read = 0;
+  options.made_with = "partitions: 4\n";
+  options.reading = [&](std::uint64_t records) { read = records; };
+  std::thread([&] {  // because BackUpKafka lowers the priority of its thread
+    const auto made = backup::BackUpKafka(*settings, options);
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    if (made.ok() && linked != nullptr) *linked = made->linked_files;
+  })
+      .join();
+  return read;
+}
+
+TEST(KafkaBackup, TheNextOneReadsOnlyNewRecordsAndNoneThatTheBrokersTrimmed) {
+  const auto broker = TestBroker::Shared();
+  const std::vector<Event> events = Traffic(65, 3000);
+  const KafkaWorld world(*broker, events);
+  const std::string set = world.path("backups");
+  auto worker = world.Worker("w0");
+  const std::string half = world.path("half.pb");
+  WriteTraffic({events.begin(), events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2)}, half);
+  ASSERT_LE(world.Run({"ingest", half, "--source", "traffic.pb"}).code, 1);
+  ASSERT_TRUE(world.AwaitRest(std::chrono::seconds(60))) << world.Tasks().dump(1);
+  EXPECT_GT(BackUp(world, {.to = set}), events.size() / 2);
+  std::uint64_t linked = 0;
+  EXPECT_EQ(BackUp(world, {.to = set}, &linked), 0u);
+  EXPECT_GT(linked, 4u);
+
+  ASSERT_LE(world.Ingest().code, 1);
+  ASSERT_TRUE(world.AwaitRest(std::chrono::seconds(60))) << world.Tasks().dump(1);
+  const auto settings = settings::LoadRunSettings(world.ConfigOf("admin"));
+  ASSERT_TRUE(settings.ok()) << settings.status().message();
+  const auto deployment = DeploymentOf(*settings, {});
+  ASSERT_TRUE(deployment.ok()) << deployment.status().message();
+  const auto admin = stream::kafka::MakeTopicAdmin(deployment->cluster);
+  ASSERT_TRUE(admin.ok()) << admin.status().message();
+  for (const stream::TopicIndex topic : {wire::kCompletions, wire::kValidations})
+    for (std::uint32_t p = 0; p < 4; ++p) {
+      const auto ends = (*admin)->EndsOf({topic, p});
+      ASSERT_TRUE(ends.ok()) << ends.status().message();
+      // All records; the marker of the last transaction stays.
+      TrimPartition(broker->bootstrap(), stream::kafka::TopicName(deployment->cluster, topic), p,
+                    ends->stable - 1);
+    }
+  EXPECT_GT(BackUp(world, {.to = set}), events.size() / 2);
+  EXPECT_EQ(BackUp(world, {.to = set}), 0u);
+
+  const KafkaWorld other(*broker, events);
+  const Finished refused = other.Run({"backup", "--to", set});
+  EXPECT_EQ(refused.code, kUsageExitCode) << refused.out;
+  EXPECT_THAT(refused.err, HasSubstr("belong to the deployment " + world.prefix()));
+  worker->Signal(SIGTERM);
+  EXPECT_EQ(worker->Wait(), 0) << worker->err();
+  ExpectThatTheSourceContinues(world, set, events,
+                               WithCommas(events.size()) + " lines were already ingested, skipped");
+  EXPECT_GT(BackUp(world, {.to = set, .full = true}), events.size());
 }
 
 // Holds wherever the backup falls between the source's transactions.
