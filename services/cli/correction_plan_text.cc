@@ -28,6 +28,7 @@ struct Loss {
   std::uint64_t results = 0;
   double recent = 0;
 
+  [[nodiscard]] credit::MicroTotal size() const { return micro < 0 ? -micro : micro; }
   void Add(const Loss& one) {
     micro += one.micro;
     results += one.results;
@@ -52,7 +53,8 @@ std::map<std::uint64_t, Loss> LossesBy(const char* owner, const json& plan) {
   return losses;
 }
 
-// user         corrections       credit       recent average: a row for each owner, and their sum.
+// user         corrections       credit       recent average: a row for each owner, the largest change first, and their
+// sum.
 std::string LossesTable(const char* owner, const json& plan) {
   const auto row = [](const std::string& name, const std::string& count, const std::string& credit,
                       const std::string& recent) {
@@ -67,7 +69,7 @@ std::string LossesTable(const char* owner, const json& plan) {
   const auto losses = LossesBy(owner, plan);
   std::vector<std::pair<std::uint64_t, Loss>> sorted(losses.begin(), losses.end());
   std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second.micro > b.second.micro; });
+                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
   std::string text = row(owner, "corrections", "credit", "recent average");
   Loss sum;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
