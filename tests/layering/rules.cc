@@ -145,10 +145,9 @@ const std::vector<Confined>& ConfinedLibraries() {
 // Backends of an interface. Code that names a backend decides how the program is deployed.
 const Names kBackends = {"common/store/rocksdb", "common/stream/embedded", "common/stream/kafka"};
 // The programs of projects use Kafka directly, and a simulation replaces Kafka.
-const Names kMayNameBackends = {
-    "services/cobblestone", "services/access", "services/backup", "services/embedded",
-    "services/kafka",       "tests",           "common/client",   "common/sim",
-    "common/stream/index"};
+const Names kMayNameBackends = {"services/cobblestone", "services/access", "services/backup",
+                                "services/embedded",    "services/kafka",  "tests",
+                                "common/client",        "common/sim",      "common/stream/index"};
 
 // The folders whose results must have the same bits on every machine and in every re-execution.
 const Names kStateCode = {"common/credit",     "services/stage", "services/claims",     "services/grants",
