@@ -227,41 +227,49 @@ class ToEmbedded {
       bytes = 0;
       if (options_.progress) options_.progress(counts_);
     };
-    Status s = stream::kafka::ReadAll(
-        *reader_, where, from, kMigratePatience,
-        [&](const Message& message) {
-          std::uint32_t count = 1;
-          std::string payload;
-          if (packed) {
-            payload = message.value();
-            count = 0;
-            stream::RecordCursor cursor(message.value());
-            std::string_view record;
-            while (cursor.Next(&record)) ++count;
-            if (cursor.malformed())
-              return Status::Corrupted("message " + std::to_string(message.offset()) + " of " +
-                                       deployment_.task.topics[where.topic].name +
-                                       " was not written by a slot");
-          } else {
-            stream::AppendRecord(payload, message.value());
-          }
-          copied.map.Add(message.offset(), count);
-          copied.next = message.offset() + 1;
-          counts_.records += count;
-          bytes += payload.size();
-          if (!unit.outputs.empty() && unit.outputs.back().append_time == message.timestamp()) {
-            unit.outputs.back().payload += payload;
-            unit.outputs.back().count += count;
-          } else {
-            unit.outputs.push_back({.where = where,
-                                    .payload = std::move(payload),
-                                    .count = count,
-                                    .append_time = message.timestamp()});
-          }
-          if (bytes >= kUnitBytes) append();
-          return Status::Ok();
-        },
-        nullptr, until);
+    bool visited = false;
+    const auto read_from = [&](std::uint64_t first) {
+      return stream::kafka::ReadAll(
+          *reader_, where, first, kMigratePatience,
+          [&](const Message& message) {
+            if (from != stream::kafka::kBeginning && message.offset() < from) return Status::Ok();
+            visited = true;
+            std::uint32_t count = 1;
+            std::string payload;
+            if (packed) {
+              payload = message.value();
+              count = 0;
+              stream::RecordCursor cursor(message.value());
+              std::string_view record;
+              while (cursor.Next(&record)) ++count;
+              if (cursor.malformed())
+                return Status::Corrupted("message " + std::to_string(message.offset()) + " of " +
+                                         deployment_.task.topics[where.topic].name +
+                                         " was not written by a slot");
+            } else {
+              stream::AppendRecord(payload, message.value());
+            }
+            copied.map.Add(message.offset(), count);
+            copied.next = message.offset() + 1;
+            counts_.records += count;
+            bytes += payload.size();
+            if (!unit.outputs.empty() && unit.outputs.back().append_time == message.timestamp()) {
+              unit.outputs.back().payload += payload;
+              unit.outputs.back().count += count;
+            } else {
+              unit.outputs.push_back({.where = where,
+                                      .payload = std::move(payload),
+                                      .count = count,
+                                      .append_time = message.timestamp()});
+            }
+            if (bytes >= kUnitBytes) append();
+            return Status::Ok();
+          },
+          nullptr, until);
+    };
+    Status s = read_from(from);
+    // Where the brokers have trimmed all records, the marker of a transaction between `from` and the end is gone as well.
+    if (!s.ok() && !visited && IsTrimmed(where)) s = read_from(stream::kafka::kBeginning);
     append();
     return s;
   }
