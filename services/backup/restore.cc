@@ -63,8 +63,8 @@ Status Compare(const FoundBackup& backup, const BackupFile& file, const Result<F
 // A file system of its own has this directory at its root.
 bool BelongsToTheFileSystem(const fs::path& entry) { return entry.filename() == "lost+found"; }
 
-// The folder in the data directory in which the copy is made. While it exists, the pipeline does not open the data
-// directory. It is made within, because the user of the pipeline may own the data directory alone, or the data
+// The folder in the data directory in which the copy is made. While it has the lock file, the pipeline does not open the
+// data directory. It is made within, because the user of the pipeline may own the data directory alone, or the data
 // directory may be a mount point.
 class Staging {
  public:
@@ -81,19 +81,20 @@ class Staging {
   Status Open() {
     std::error_code error;
     made_ = !fs::exists(to_, error);
-    const bool unfinished = fs::exists(path_, error);
+    const bool unfinished = fs::exists(path_ + kLock, error);
     if (!made_ && !unfinished)
       if (Status s = CheckEmpty(); !s.ok()) return s;
     if (Status s = MakePrivateDirectory(to_, [](const std::string&) {}); !s.ok()) return s;
-    const bool began = fs::create_directory(path_, error);
+    fs::create_directory(path_, error);
     if (error) return Status::Unwritten(error.value(), "cannot make " + path_ + ": " + error.message());
+    const bool was_there = fs::exists(path_ + kLock);
     auto lock = stream::embedded::LockFile::Take(path_ + kLock);
     if (lock.status().code() == StatusCode::kFenced)
       return Status::Fenced("another `restore` writes to " + to_ + "; wait until it ends");
     if (!lock.ok()) return lock.status();
     lock_.emplace(*std::move(lock));
-    // Another restore may have ended since the first look.
-    if (Status s = began ? CheckEmpty() : Status::Ok(); !s.ok()) return s;
+    // Another restore may have ended since the first look, and its lock file with it.
+    if (Status s = unfinished && was_there ? Status::Ok() : CheckEmpty(); !s.ok()) return s;
     std::vector<fs::path> left;
     for (const std::string& directory : {to_, path_})
       for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
@@ -106,7 +107,7 @@ class Staging {
     return Status::Ok();
   }
 
-  // Moves the copy to its place. The folder goes last: without it, the data directory is whole.
+  // Moves the copy to its place. The lock file goes last: without it, the data directory is whole.
   Status Publish() {
     if (Status s = SyncDirectories(path_); !s.ok()) return s;
     publishing_ = true;
@@ -136,11 +137,17 @@ class Staging {
     std::error_code error;
     bool empty = fs::is_directory(to_, error);
     for (fs::directory_iterator entry(to_, error), end; !error && entry != end; entry.increment(error))
-      empty = empty && (BelongsToTheFileSystem(*entry) || entry->path() == path_);
+      empty = empty && (BelongsToTheFileSystem(*entry) || (entry->path() == path_ && IsOurs()));
     if (empty && !error) return Status::Ok();
     return Status::InvalidArgument(to_ + " is not an empty directory" +
                                    (error ? " (" + error.message() + ")" : "") +
                                    "; move it aside, or name another one with --data");
+  }
+
+  // A folder of this name without the lock file is somebody else's, unless it is empty.
+  [[nodiscard]] bool IsOurs() const {
+    std::error_code error;
+    return fs::exists(path_ + kLock, error) || fs::is_empty(path_, error);
   }
 
   const std::string to_;

@@ -217,7 +217,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
                        .future_limit = std::chrono::duration<double>(settings.future_limit).count(),
                        .lockstep = settings.order == settings::Order::kLockstep};
   if (Status s = MakePrivateDirectory(settings.data_directory, report); !s.ok()) return s;
-  if (std::filesystem::exists(RestoreFolderOf(settings.data_directory)))
+  if (std::filesystem::exists(RestoreFolderOf(settings.data_directory) + "/restore.lock"))
     return Status::InvalidArgument(
         "a restore into " + settings.data_directory +
         " has not ended; wait for it or, if it died, run `cobblestone restore` again");

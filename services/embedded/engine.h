@@ -84,7 +84,7 @@ struct SourceLine {
 // that it makes (Engine::CopyForBackup). A copy that nobody holds the lock for is left over.
 std::string BackupLockOf(const std::string& data_directory);
 std::string BackupCopyOf(const std::string& data_directory);
-// Path of the folder in which `restore` makes this data directory. While it exists, Open() returns kInvalidArgument.
+// Folder in which `restore` makes this data directory. While it has restore.lock, Open() returns kInvalidArgument.
 std::string RestoreFolderOf(const std::string& data_directory);
 
 struct AppendBlock {

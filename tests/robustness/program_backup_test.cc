@@ -224,6 +224,23 @@ TEST_F(ProgramBackup, AKilledRestoreShowsNothingAndTheNextOneStartsOver) {
   EXPECT_THAT(onto.err, HasSubstr("is not an empty directory"));
 }
 
+TEST_F(ProgramBackup, ARestoreDeletesNothingOfOthers) {
+  ASSERT_NO_FATAL_FAILURE(StartAndIngestHalf());
+  ASSERT_NO_FATAL_FAILURE(MakeGoodBackup());
+  const std::string target = dir_ / "ours";
+  for (const char* file : {"/restoring/notes", "/notes"}) {
+    fs::create_directories(target + "/restoring");
+    std::ofstream(target + file) << "keep";
+    const Finished refused = RestoreTo(set_, target);
+    EXPECT_EQ(refused.code, kUsageExitCode) << refused.out;
+    EXPECT_THAT(refused.err, HasSubstr("is not an empty directory"));
+    EXPECT_TRUE(fs::exists(target + file));
+    fs::remove_all(target);
+  }
+  fs::create_directories(target + "/restoring");  // of a restore that died before its lock file
+  EXPECT_EQ(RestoreTo(set_, target).code, 0);
+}
+
 TEST_F(ProgramBackup, RestoresIntoAMountPoint) {
   const testing::SmallDisk disk("256m");
   if (!disk.mounted()) GTEST_SKIP() << "this user may not mount a small disk (" << disk.why() << ")";
