@@ -67,7 +67,7 @@ Status Publisher::Prepare() {
 }
 
 Status Publisher::ReadState() {
-  auto reader = cluster_.NewReader();
+  auto reader = cluster_.NewReader(stream::kafka::kShortFetch);
   if (!reader.ok()) return reader.status();
   state_ = {};
   return stream::kafka::ReadAll(**reader, {options_.producers_topic, 0}, stream::kafka::kBeginning,

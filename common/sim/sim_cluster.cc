@@ -563,7 +563,7 @@ class SimGroup final : public Group {
 Result<std::unique_ptr<Producer>> SimCluster::Client::NewProducer(const std::string& transactional_id) {
   return std::unique_ptr<Producer>(std::make_unique<SimProducer>(cluster_, transactional_id));
 }
-Result<std::unique_ptr<Reader>> SimCluster::Client::NewReader() {
+Result<std::unique_ptr<Reader>> SimCluster::Client::NewReader(stream::kafka::Millis) {
   return std::unique_ptr<Reader>(std::make_unique<SimReader>(cluster_));
 }
 Result<std::unique_ptr<Group>> SimCluster::Client::NewGroup(const std::string& instance,

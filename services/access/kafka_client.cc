@@ -328,7 +328,7 @@ class RealKafkaClient final : public KafkaClient {
       if (!admin.ok()) return admin.status();
       const auto ends = (*admin)->EndsOf(where);
       if (!ends.ok()) return ends.status();
-      auto reader = cluster_->NewReader();
+      auto reader = cluster_->NewReader(stream::kafka::kLongFetch);
       if (!reader.ok()) return reader.status();
       if (Status s = (*reader)->Start(where, ends->stable); !s.ok()) return s;
       source.passed = std::move(*reader);
@@ -460,7 +460,7 @@ class RealKafkaClient final : public KafkaClient {
 
   // Uses its own source, which counts the resubmitted events.
   Result<json> Resubmit(std::uint64_t offset) {
-    auto reader = cluster_->NewReader();
+    auto reader = cluster_->NewReader(stream::kafka::kShortFetch);
     if (!reader.ok()) return reader.status();
     std::optional<std::string> original;
     bool looked = false;
@@ -497,7 +497,7 @@ class RealKafkaClient final : public KafkaClient {
 
   // Offsets number the refusals; the markers of transactions take offsets, too.
   Result<json> Refused(std::uint64_t from, std::uint64_t limit) {
-    auto reader = cluster_->NewReader();
+    auto reader = cluster_->NewReader(stream::kafka::kShortFetch);
     if (!reader.ok()) return reader.status();
     json list = json::array();
     std::uint64_t end = from;
@@ -520,7 +520,7 @@ class RealKafkaClient final : public KafkaClient {
   // From the ledger: openings that have become grants. Reads the whole ledger.
   Result<json> Adopted(ProjectId project) {
     adoption::Totals totals;
-    auto reader = cluster_->NewReader();
+    auto reader = cluster_->NewReader(stream::kafka::kShortFetch);
     if (!reader.ok()) return reader.status();
     const auto take = [&](std::string_view record) {
       wire::GrantHead head;
@@ -588,7 +588,7 @@ class RealKafkaClient final : public KafkaClient {
       }
     }
     std::map<std::string, json> workers;
-    auto reader = cluster_->NewReader();
+    auto reader = cluster_->NewReader(stream::kafka::kShortFetch);
     if (!reader.ok()) return reader.status();
     Status s =
         stream::kafka::ReadAll(**reader, {kStatusTopic, 0}, stream::kafka::kBeginning,

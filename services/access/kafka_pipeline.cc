@@ -43,7 +43,7 @@ constexpr stream::kafka::Millis kReadPatience{10000};
 
 // Without opening a publisher, which would fence the current one. Reads the state of all sources.
 Result<ProducerState> LookAtSource(stream::kafka::Cluster& cluster, const std::string& source) {
-  auto reader = cluster.NewReader();
+  auto reader = cluster.NewReader(stream::kafka::kShortFetch);
   if (!reader.ok()) return reader.status();
   client::SourceState state;
   Status s = stream::kafka::ReadAll(**reader, {kProducersTopic, 0}, stream::kafka::kBeginning, kReadPatience,

@@ -304,7 +304,7 @@ std::string_view OrderName(settings::Order order) {
 
 // The order as stored in the topics; none: not stored, which happens only before the first record.
 Result<std::optional<std::string>> OrderOf(stream::kafka::Cluster& cluster) {
-  auto reader = cluster.NewReader();
+  auto reader = cluster.NewReader(stream::kafka::kShortFetch);
   if (!reader.ok()) return reader.status();
   std::optional<std::string> order;
   Status s = stream::kafka::ReadAll(**reader, {kStatusTopic, 0}, stream::kafka::kBeginning,

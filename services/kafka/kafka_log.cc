@@ -108,7 +108,7 @@ class KafkaLog final : public stream::IndexedLog {
   }
   Status Start(TopicPartition where, std::uint64_t offset) {
     if (reader_ == nullptr) {
-      auto made = cluster_.NewReader();
+      auto made = cluster_.NewReader(stream::kafka::kShortFetch);
       if (!made.ok()) return made.status();
       reader_ = std::move(*made);
     }

@@ -203,7 +203,7 @@ void KafkaWorkers::LookAtScales() {
     if (!here) coordinates_ = false;
     return;
   }
-  auto reader = clusters_.front()->NewReader();
+  auto reader = clusters_.front()->NewReader(stream::kafka::kShortFetch);
   if (!reader.ok()) return;  // retried a second later
   metrics::LedgerWatch read;
   const Status s =

@@ -124,7 +124,7 @@ class ToEmbedded {
     fs::create_directories(directory_, error);
     if (error)
       return Status::Unwritten(error.value(), "cannot create " + directory_ + ": " + error.message());
-    auto reader = cluster_->NewReader();
+    auto reader = cluster_->NewReader(stream::kafka::kShortFetch);
     if (!reader.ok()) return reader.status();
     reader_ = std::move(*reader);
     auto log = stream::embedded::Log::Open(

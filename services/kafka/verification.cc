@@ -42,7 +42,7 @@ Result<std::string> FirstDifference(store::Store& a, store::Store& b, std::uint6
 
 // The oldest commit that the journal still contains; 0: none.
 Result<std::uint64_t> OldestCommit(stream::kafka::Cluster& cluster, stream::TopicPartition journal) {
-  auto reader = cluster.NewReader();
+  auto reader = cluster.NewReader(stream::kafka::kShortFetch);
   if (!reader.ok()) return reader.status();
   std::uint64_t oldest = 0;
   const Status found = Status::NotFound("that was all");
@@ -177,7 +177,7 @@ Status CompareOutputs(const settings::RunSettings& settings, OutputSums made,
   if (!deployment.ok()) return deployment.status();
   auto cluster = stream::kafka::MakeCluster(deployment->cluster);
   if (!cluster.ok()) return cluster.status();
-  auto reader = (*cluster)->NewReader();
+  auto reader = (*cluster)->NewReader(stream::kafka::kShortFetch);
   if (!reader.ok()) return reader.status();
   for (const wire::Topic topic : kOutputs) {
     const stream::TopicSpec& spec = deployment->task.topics[topic];

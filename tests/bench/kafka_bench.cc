@@ -322,7 +322,7 @@ Prepared PrepareTraffic(const Options& options, std::uint64_t results, std::size
 // The number of records in the messages of an output topic; also counts the final grants.
 std::uint64_t RecordsIn(stream::kafka::Cluster& cluster, stream::TopicIndex topic, std::uint32_t partitions,
                         std::uint64_t* final_grants) {
-  auto reader = cluster.NewReader();
+  auto reader = cluster.NewReader(stream::kafka::kLongFetch);
   if (!reader.ok()) Die(reader.status());
   std::uint64_t records = 0;
   for (std::uint32_t p = 0; p < partitions; ++p)
@@ -655,7 +655,7 @@ class Load {
     std::unordered_map<std::uint64_t, std::deque<Clock::time_point>> due;
     for (std::uint32_t b = 0; b < decided_.size(); ++b)
       for (const std::uint64_t host : decided_[b]) due[host].push_back(Due(b));
-    auto reader = cluster.NewReader();
+    auto reader = cluster.NewReader(stream::kafka::kLongFetch);
     if (!reader.ok()) Die(reader.status());
     for (std::uint32_t p = 0; p < options_.partitions; ++p)
       Must((*reader)->Start({wire::kTotals, p}, stream::kafka::kBeginning));

@@ -82,7 +82,7 @@ class KafkaAudit : public ::testing::Test {
     return std::move(*producer);
   }
   void ReadAll(stream::TopicPartition where, const std::function<void(const Message&)>& take) {
-    auto reader = cluster_->NewReader();
+    auto reader = cluster_->NewReader(stream::kafka::kShortFetch);
     ASSERT_TRUE(reader.ok());
     const Status s = stream::kafka::ReadAll(**reader, where, stream::kafka::kBeginning, kPatience,
                                             [&](const Message& message) {

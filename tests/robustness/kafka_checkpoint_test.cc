@@ -59,7 +59,7 @@ class CheckpointTopic {
 
  private:
   std::uint64_t Read(std::uint32_t partition, std::uint64_t until, std::uint64_t* end) const {
-    auto reader = cluster_->NewReader();
+    auto reader = cluster_->NewReader(stream::kafka::kShortFetch);
     if (!reader.ok()) throw std::runtime_error(reader.status().message());
     std::uint64_t messages = 0;
     const Status s = stream::kafka::ReadAll(

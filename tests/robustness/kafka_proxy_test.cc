@@ -95,7 +95,7 @@ class KafkaProxyTest : public ::testing::Test {
       std::vector<std::string> read;
       do {
         read.clear();
-        auto reader = direct->NewReader();
+        auto reader = direct->NewReader(stream::kafka::kLongFetch);
         ASSERT_TRUE(reader.ok());
         const Status s =
             stream::kafka::ReadAll(**reader, {kEvents, p}, 0, Millis(20000), [&](const auto& message) {

@@ -53,7 +53,7 @@ Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions
     if (!committed.ok()) return committed.status();
     position = std::move(committed->front());
   }
-  auto reader = cluster.NewReader();
+  auto reader = cluster.NewReader(kShortFetch);
   if (!reader.ok()) return reader.status();
   SlotMeta meta;
   {

@@ -132,7 +132,7 @@ Status StateFollower::failure() const {
 void StateFollower::Work() {
   Status ended;
   while (!stopping_ && ended.code() != StatusCode::kFatal && ended.code() != StatusCode::kFull) {
-    auto reader = cluster_.NewReader();
+    auto reader = cluster_.NewReader(kLongFetch);
     if (!reader.ok()) {
       ended = reader.status();
       break;

@@ -35,7 +35,7 @@ Result<std::optional<SlotMeta>> NewestCheckpoint(Reader& reader, TopicPartition 
 
 Result<std::optional<Position>> PositionByJournal(Cluster& cluster, std::uint32_t slot,
                                                   const TaskOptions& options, Millis patience) {
-  auto reader = cluster.NewReader();
+  auto reader = cluster.NewReader(kShortFetch);
   if (!reader.ok()) return reader.status();
   const std::string name = "slot " + std::to_string(slot);
   Position position{.released = true, .owner = "by-hand"};

@@ -83,7 +83,7 @@ Status Worker::Step(Millis wait) {
 }
 
 Status Worker::Begin() {
-  auto reader = cluster_.NewReader();
+  auto reader = cluster_.NewReader(kLongFetch);
   if (!reader.ok()) return reader.status();
   reader_ = std::move(*reader);
   // Ends a transaction that this worker left open before a restart, so that no reader waits for it.

@@ -14,7 +14,7 @@ constexpr std::size_t kBatch = 500;
 
 class RdkafkaReader final : public Reader {
  public:
-  explicit RdkafkaReader(const ClusterOptions& options) : options_(options) {}
+  RdkafkaReader(const ClusterOptions& options, Millis fetch) : options_(options), fetch_(fetch) {}
 
   ~RdkafkaReader() override {
     while (!partitions_.empty()) Stop(partitions_.begin()->first);
@@ -33,7 +33,7 @@ class RdkafkaReader final : public Reader {
                   {"queued.min.messages", "20000"},
                   {"queued.max.messages.kbytes", "4096"},  // per partition
                   {"fetch.message.max.bytes", "1048576"},
-                  {"fetch.wait.max.ms", "100"},  // also the delay of a partition that is started meanwhile
+                  {"fetch.wait.max.ms", std::to_string(fetch_.count())},
                   {"fetch.error.backoff.ms", "50"},
                   {"socket.nagle.disable", "true"}},
                  options_.consumer, &opaque_);
@@ -182,6 +182,7 @@ class RdkafkaReader final : public Reader {
   }
 
   const ClusterOptions& options_;
+  const Millis fetch_;
   Opaque opaque_{&options_, this};
   Handle handle_;
   std::vector<Topic> topics_;
@@ -191,8 +192,8 @@ class RdkafkaReader final : public Reader {
 
 }  // namespace
 
-Result<std::unique_ptr<Reader>> MakeReader(const ClusterOptions& options) {
-  auto reader = std::make_unique<RdkafkaReader>(options);
+Result<std::unique_ptr<Reader>> MakeReader(const ClusterOptions& options, Millis fetch) {
+  auto reader = std::make_unique<RdkafkaReader>(options, fetch);
   if (Status s = reader->Open(); !s.ok()) return s;
   return std::unique_ptr<Reader>(std::move(reader));
 }
