@@ -65,7 +65,7 @@ void ExpectThatTheSourceContinues(const KafkaWorld& world, const std::string& se
 
 TEST(KafkaBackup, MadeBesideWorkersRestoresOnOneMachineAndContinues) {
   const auto broker = TestBroker::Shared();
-  const std::vector<Event> events = Traffic(62, 3000);
+  const std::vector<Event> events = Traffic(62, 1500);
   const KafkaWorld world(*broker, events);
   const std::string set = world.path("backups");
   const std::vector<std::string> backup = {"backup", "--to", set};
@@ -150,7 +150,7 @@ std::uint64_t BackUp(const KafkaWorld& world, backup::BackupOptions options,
 
 TEST(KafkaBackup, TheNextOneReadsOnlyNewRecordsAndNoneThatTheBrokersTrimmed) {
   const auto broker = TestBroker::Shared();
-  const std::vector<Event> events = Traffic(65, 3000);
+  const std::vector<Event> events = Traffic(65, 1500);
   const KafkaWorld world(*broker, events);
   const std::string set = world.path("backups");
   auto worker = world.Worker("w0");
@@ -195,7 +195,7 @@ TEST(KafkaBackup, TheNextOneReadsOnlyNewRecordsAndNoneThatTheBrokersTrimmed) {
 // Holds wherever the backup falls between the source's transactions.
 TEST(KafkaBackup, MadeWhileASourceSendsHasItsPositionAndEvents) {
   const auto broker = TestBroker::Shared();
-  const std::vector<Event> events = Traffic(63, 3000);
+  const std::vector<Event> events = Traffic(63, 1500);
   const KafkaWorld world(*broker, events);
   const std::string set = world.path("backups");
   auto worker = world.Worker("w0");

@@ -203,7 +203,8 @@ std::string KafkaWorld::Stream::Finish() {
   return code <= 1 ? "" : source_->err();  // 1: bad lines of the traffic were reported
 }
 
-// Small transactions, frequent state writes and checkpoints, short sessions.
+// Small transactions, frequent state writes and checkpoints, short sessions. The commands of an operator, `admin`, have
+// the time of a real deployment for their transactions: a test that waits for brokers is not about them.
 std::string KafkaWorld::ConfigOf(const std::string& name) const {
   const std::string path = directory_ / (name + ".yaml");
   const bool through = name != "admin" && !options_.bootstrap.empty();
@@ -216,7 +217,8 @@ std::string KafkaWorld::ConfigOf(const std::string& name) const {
          "log:\n  level: debug\nkafka:\n  bootstrap: "
       << (through ? options_.bootstrap : bootstrap_) << "\n  prefix: " << prefix_ << "\n  instance: " << name
       << "\n  replication: " << replication_
-      << "\n  session_timeout: 3 s\n  transaction_timeout: 5 s\n  commit_min: 2 ms\n  commit_max: 10 ms\n"
+      << "\n  session_timeout: 3 s\n  transaction_timeout: " << (name == "admin" ? "60 s" : "5 s")
+      << "\n  commit_min: 2 ms\n  commit_max: 10 ms\n"
          "  checkpoint_interval: 1 s\n"
       << options_.kafka << options_.more;
   return path;
@@ -278,15 +280,24 @@ bool KafkaWorld::Await(const std::function<bool(const nlohmann::json&)>& predica
   return false;
 }
 
-bool KafkaWorld::AwaitRest(std::chrono::seconds at_most) const {
-  return Await(
-      [](const nlohmann::json& answer) {
-        std::size_t resting = 0;
-        for (const auto& task : answer["tasks"])
-          if (task.value("phase", "") == "running" && task.value("lag", 1) == 0) ++resting;
-        return resting > 0 && resting == answer["tasks"].size();
-      },
-      at_most);
+bool KafkaWorld::AwaitRest(std::chrono::seconds without_progress) const {
+  auto deadline = std::chrono::steady_clock::now() + without_progress;
+  std::uint64_t commits = 0;
+  while (std::chrono::steady_clock::now() < deadline) {
+    const nlohmann::json answer = Tasks();
+    if (answer.is_object()) {
+      std::size_t resting = 0;
+      std::uint64_t now = 0;
+      for (const auto& task : answer["tasks"]) {
+        if (task.value("phase", "") == "running" && task.value("lag", 1) == 0) ++resting;
+        now += task.value("committed", std::uint64_t{0});
+      }
+      if (resting > 0 && resting == answer["tasks"].size()) return true;
+      if (std::exchange(commits, now) != now) deadline = std::chrono::steady_clock::now() + without_progress;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  return false;
 }
 
 bool KafkaWorld::InTransaction(const std::string& name) const {

@@ -57,7 +57,9 @@ TEST(DayHistory, InBlocksEqualsOnePieceForPostingsInAnyOrder) {
       AddDay(one, plain);
       blocks.Add(one);
       ASSERT_LE(blocks.days.size(), static_cast<std::size_t>(kNewestDays));
-      if (i % 50 == 0) ASSERT_EQ(Text(blocks.Whole()), Text(plain)) << "seed " << seed << " posting " << i;
+      if (i % 50 == 0) {
+        ASSERT_EQ(Text(blocks.Whole()), Text(plain)) << "seed " << seed << " posting " << i;
+      }
     }
     EXPECT_EQ(Text(blocks.Whole()), Text(plain)) << "seed " << seed;
     EXPECT_LE(blocks.rows.size(), kBlockRows);
