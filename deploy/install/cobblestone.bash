@@ -1,4 +1,4 @@
-# Completion for bash: verbs and options as the program's own help lists them.
+# Completion for bash, with the verbs and options in the program's help.
 _cobblestone() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verbs=() part help
   for part in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do

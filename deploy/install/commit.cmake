@@ -1,5 +1,5 @@
-# cmake -DSOURCE=tree -DOUT=commit.cc -P commit.cmake: writes the commit of the tree, with a + if files differ from it, as a C++
-# source. Not written again when nothing has changed. "unknown" where the tree is no clone or there is no git.
+# cmake -DSOURCE=tree -DOUT=commit.cc -P commit.cmake: writes a C++ source with the commit of the tree, followed by + if files
+# differ from the commit. The commit is "unknown" if the tree is not a clone or git is missing. An unchanged file is not rewritten.
 set(commit "unknown")
 find_program(GIT_PROGRAM git)
 if(GIT_PROGRAM)

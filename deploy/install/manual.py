@@ -35,7 +35,7 @@ for verb in verbs_of(main):
     page.append(f".SS {escaped(verb)}\n" + literal(text))
     for part in verbs_of(text):
         page.append(f".SS {escaped(verb + ' ' + part)}\n" + literal(said(verb, part, "--help")))
-page.append(".SH SEE ALSO\nThe documents below share/doc/cobblestone of the installation, of the Debian package "
-            "/usr/share/doc/cobblestone:\nREADME.md, docs/operations, docs/guides. Names of documents in the texts above begin there.\n")
+page.append(".SH SEE ALSO\nThe documents in the folder share/doc/cobblestone of the installation (Debian package: "
+            "/usr/share/doc/cobblestone):\nREADME.md, docs/operations, docs/guides. The texts above name documents relative to this folder.\n")
 with open(out, "w") as file:
     file.write("".join(page))

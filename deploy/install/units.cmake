@@ -1,5 +1,5 @@
-# Run by `cmake --install`: installs the units of deploy/systemd. They name the program below /usr/local; an installation with
-# another prefix (a package: /usr) has it elsewhere.
+# Run by `cmake --install`: installs the units of deploy/systemd. The units name the program below /usr/local; this script replaces
+# /usr/local by the prefix of the installation (package: /usr).
 set(to "${CMAKE_INSTALL_PREFIX}/lib/systemd/system")
 file(GLOB units "${CMAKE_CURRENT_LIST_DIR}/../systemd/*.service" "${CMAKE_CURRENT_LIST_DIR}/../systemd/*.timer")
 foreach(unit IN LISTS units)

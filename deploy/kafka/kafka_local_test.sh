@@ -104,7 +104,8 @@ story "whoever comes by a proxy is led back to it"
 
 expect_equal "address of a second start" "$(kafka_local start --dir "$plain")" "$address"
 expect_equal "process after a second start" "$(cat "$plain/broker-1/pid")" "$pid"
-grep -qF "it runs already, in $plain" "$work/said" || fail "a second start did not say that it runs already"
+grep -qF "the cluster in $plain already runs" "$work/said" ||
+  fail "a second start did not report that the cluster already runs"
 ! kafka_local start --dir "$plain" --brokers 3 || fail "a start with other brokers than the folder has must fail"
 ! kafka_local start --dir "$work" 2>/dev/null || fail "a start in a folder of other things must fail"
 kafka_local status --dir "$plain" >"$work/status" || fail "status says that not all brokers run"

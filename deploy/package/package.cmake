@@ -1,12 +1,13 @@
-# The Debian package `cobblestone`, for cpack; ./dev package runs it. Its files are what `cmake --install` installs below /usr, and
-# what stage.py adds. Its version is that of project() in the root's CMakeLists.txt, and the Debian release that it is built on.
+# The Debian package `cobblestone`, for cpack, which ./dev package runs. The package has the files that `cmake --install` installs
+# below /usr, and the files that stage.py adds. Its version is the version of project() in the root's CMakeLists.txt, followed by
+# the Debian release of the build.
 
 set(release 1)
 set(codename unstable)
 if(EXISTS /etc/os-release)
   file(STRINGS /etc/os-release os_release)
   if("ID=debian" IN_LIST os_release AND os_release MATCHES "VERSION_ID=\"([0-9]+)\"")
-    # 0.1.0-1~deb12 is less than 0.1.0-1~deb13, so that an upgrade of Debian takes the package of the newer release.
+    # 0.1.0-1~deb12 is less than 0.1.0-1~deb13, so an upgrade of Debian installs the package for the newer release.
     set(release "1~deb${CMAKE_MATCH_1}")
     if(os_release MATCHES "VERSION_CODENAME=([a-z]+)")
       set(codename "${CMAKE_MATCH_1}")
@@ -21,12 +22,12 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "exactly-once credit for volunteer computi
 set(CPACK_PACKAGE_DESCRIPTION "Cobblestone computes the credit of a volunteer computing project such as
 those of BOINC. It ingests the jobs and validations of the project, prices
 each result by the policy of the project, and posts the credit to host, user
-and team exactly once. The ledger explains every grant, and an audit computes
-every grant and every total again.
+and team exactly once. The ledger explains every grant, and an audit
+recomputes every grant and every total.
 .
-One program and one data directory are enough. On Kafka the same program runs
-as many workers.")
-# As in Debian's own tools, DEBFULLNAME and DEBEMAIL name who makes the package (./dev package).
+One program and one data directory are enough. On Kafka many workers run the
+same program.")
+# ./dev package reads the maintainer from DEBFULLNAME and DEBEMAIL, like Debian's own tools.
 set(CPACK_DEBIAN_PACKAGE_MAINTAINER "The Cobblestone authors <cobblestone@localhost>")
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
@@ -34,14 +35,14 @@ set(CPACK_DEBIAN_PACKAGE_RELEASE "${release}")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# postinst makes the user.
+# For postinst, which creates the user.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS adduser)
 foreach(script conffiles postinst prerm postrm)
   list(APPEND CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${PROJECT_SOURCE_DIR}/deploy/package/debian/${script}")
 endforeach()
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
-# Below /usr, under a folder that stands for the root: /etc is a part of the package, too.
+# DESTDIR is the root of the package, so that the package can have files below /usr and in /etc.
 set(CPACK_SET_DESTDIR ON)
 set(CPACK_INSTALL_PREFIX /usr)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS

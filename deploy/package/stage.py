@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""stage.py --tree DIR --source DIR --build DIR --ninja FILE --version V --release R --codename NAME --maintainer WHO: makes of what
-was installed below DIR what a Debian package has: configuration, copyright with the licenses of all that is compiled in,
-changelogs, compressed texts, and a bill of materials of the program as it is packaged."""
+"""stage.py --tree DIR --source DIR --build DIR --ninja FILE --version V --release R --codename NAME --maintainer WHO: adds to
+the installation in DIR the files that only a Debian package has: configuration, copyright, licenses of all code in the program,
+changelogs, and a bill of materials of the stripped program. Compresses the manual pages."""
 
 import argparse
 import datetime
@@ -42,7 +42,7 @@ def compressed(text):
 
 
 def changelog():
-    """What Debian's tools read; the changes themselves are in changelog.gz."""
+    """The changelog for Debian's tools; the changes are in changelog.gz."""
     seconds = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
     date = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%a, %d %b %Y %H:%M:%S +0000")
     return (f"cobblestone ({GIVEN.version}-{GIVEN.release}) {GIVEN.codename}; urgency=medium\n\n"
@@ -51,14 +51,14 @@ def changelog():
 
 
 def licenses(bill):
-    """name -> text of the license, of everything whose code is in the program."""
+    """Name -> license text, for all code in the program."""
     found = {}
     for component in bill["components"]:
         uses = {each["value"] for each in component["properties"] if each["name"] == "cobblestone:use"}
         if "compiled in" in uses:
             path = f"/usr/share/doc/{component['name']}/copyright"
             if not os.path.exists(path):
-                sys.exit(f"stage.py: {path} is missing, the license of code that is in the program")
+                sys.exit(f"stage.py: {path} is missing; it has the license of code in the program")
             found[component["name"]] = read(path)
         if "web page" in uses:
             found["web-page"] = read(source("services/gateway/web/dist/LICENSES.txt"))
@@ -76,7 +76,7 @@ for name, text in sorted(licenses(json.loads(read(bill_path))).items()):
     put(compressed(text), "usr/share/cobblestone/licenses", name + ".gz")
 
 put(read(source("deploy/package/debian/copyright")), "usr/share/doc/cobblestone/copyright")
-os.remove(os.path.join(DOC, "LICENSE"))  # Debian has its text once: /usr/share/common-licenses/Apache-2.0
+os.remove(os.path.join(DOC, "LICENSE"))  # every Debian has the text in /usr/share/common-licenses/Apache-2.0
 put(compressed(read(source("CHANGES.md"))), "usr/share/doc/cobblestone/changelog.gz")
 put(compressed(changelog()), "usr/share/doc/cobblestone/changelog.Debian.gz")
 put(read(source("deploy/package/debian/lintian-overrides")), "usr/share/lintian/overrides/cobblestone")

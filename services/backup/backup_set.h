@@ -11,16 +11,16 @@
 
 namespace cobblestone::backup {
 
-// Names of the complete backups of `directory`, oldest first, by their numbers: a clock that goes back changes nothing.
-// Empty if there are none, or no such directory. kFatal: it cannot be read.
+// Names of the complete backups in `directory`, ordered by number, oldest first; a clock that goes back does not change
+// the order. Empty if there are none, or no such directory. kFatal: the directory cannot be read.
 Result<std::vector<std::string>> CompleteBackups(const std::string& directory);
 
-// A set in which a backup is being made. Not thread-safe.
+// The set of backups in a directory, locked to make one backup. Not thread-safe.
 class BackupSet {
  public:
-  // Makes the directory (mode 0700) if it does not exist, takes its lock, and removes what dead backups have left;
-  // `report` receives a message for each. kFenced: another backup is being made there. kFull, kFatal: it cannot be
-  // written.
+  // Makes the directory (mode 0700) if it does not exist, takes its lock, and deletes what interrupted backups and
+  // deletions left; `report` receives a message for each. kFenced: another backup is being made there. kFull, kFatal:
+  // the directory cannot be written.
   static Result<BackupSet> Open(const std::string& directory,
                                 const std::function<void(const std::string&)>& report);
 
@@ -28,11 +28,12 @@ class BackupSet {
   [[nodiscard]] std::string Newest() const;
   // Makes the directory of a new backup, under a temporary name, and returns its path. `now`: UNIX s.
   Result<std::string> Begin(double now);
-  // Removes it again.
+  // Deletes the new backup, if it is not complete.
   void Abandon();
-  // Syncs its directories and gives it its final name, whose path is returned. Call it when all files are synced.
+  // Syncs the directories of the new backup, renames it to its final name, and returns its path. All files must be
+  // synced before.
   Result<std::string> Complete();
-  // Deletes the oldest complete backups, so that `keep` (at least 1) are left; returns their names.
+  // Deletes the oldest complete backups until `keep` (at least 1) are left; returns the names of the deleted ones.
   Result<std::vector<std::string>> DeleteOldest(std::size_t keep);
 
  private:
@@ -44,7 +45,7 @@ class BackupSet {
   stream::embedded::LockFile lock_;
   std::vector<std::string> complete_;  // names, oldest first
   std::uint64_t last_number_ = 0;
-  std::string name_;  // of the backup that is being made
+  std::string name_;  // of the new backup; empty: none
 };
 
 }  // namespace cobblestone::backup

@@ -1,8 +1,9 @@
-// Copies files for backups: with a checksum of what was read, synced, and read back from the disk.
+// Copies files for backups. A copy has a checksum of the bytes that were read, is synced, and is read back from the
+// disk.
 //
-// Copying is work that nobody waits for: LowerPriorities() once, on the thread that copies. Written bytes are synced in
-// small portions, so that a commit of a pipeline on the same disk never waits for many of them, and leave the page
-// cache, so that they displace nothing and are read back from the disk.
+// Copies have a low priority: call LowerPriorities() once on the thread that copies. Written bytes are synced in small
+// portions, so that a commit of a pipeline on the same disk waits for few of them. Written bytes also leave the page
+// cache, so that they displace no other pages, and the read-back comes from the disk.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +19,25 @@ struct FileCopy {
   std::string sha256;  // 64 lower-case hexadecimal digits
 };
 
-// Receives bytes that were read since its last call; may be empty.
+// Receives the number of bytes that were read since the last call; may be empty.
 using BytesRead = std::function<void(std::uint64_t bytes)>;
 
-// Of the calling thread and the threads that it starts later: CPU (nice 15) and, where the scheduler of the disk
-// knows priorities, the disk (idle).
+// Lowers the priorities of the calling thread and of the threads that it starts later: CPU (nice 15), and disk (idle)
+// if the I/O scheduler supports priorities.
 void LowerPriorities();
 
-// Copies `from` to `to`, which must not exist; mode 0600. Reads both, so `progress` counts each byte twice. On return
-// the bytes are on the disk (their name is not: SyncDirectory). kNotFound: there is no `from`. kFull, kFatal: it
-// cannot be read or written. kCorrupted: read back, it is not what was written.
+// Copies `from` to `to`, which must not exist; mode 0600. Reads both files, so `progress` counts each byte twice. On
+// return the bytes are on the disk, but the name is not (SyncDirectory). kNotFound: there is no `from`. kFull, kFatal:
+// a file cannot be read or written. kCorrupted: the copy reads back differently.
 Result<FileCopy> CopyFile(const std::string& from, const std::string& to, const BytesRead& progress);
-// The same from memory.
+// Writes `text` to `to` in the same way.
 Result<FileCopy> WriteFile(const std::string& text, const std::string& to);
-// Reads a file. kNotFound, kFatal.
+// Size and checksum of a file. kNotFound, kFatal.
 Result<FileCopy> ReadFile(const std::string& path, const BytesRead& progress);
 
 // Syncs the names in a directory. kFull, kFatal.
 Status SyncDirectory(const std::string& path);
-// The same for a directory and all below it.
+// Syncs the names in a directory and in all directories below it. kFull, kFatal.
 Status SyncDirectories(const std::string& path);
 
 }  // namespace cobblestone::backup

@@ -1,6 +1,6 @@
-// Makes a backup of a deployment on Kafka: a data directory for one machine in the same set, as `migrate` makes it,
-// with what the topics hold and the states of all slots, as of one moment (FindCut). Workers and sources may run.
-// Only for the moment itself no transaction may be open.
+// Makes a backup of a deployment on Kafka: a data directory for one machine, as `migrate` makes it, with the records of
+// the topics and the states of all slots as of one moment (FindCut). Workers and sources may run. At that moment no
+// transaction may be open.
 #pragma once
 
 #include "common/base/status.h"
@@ -9,9 +9,9 @@
 
 namespace cobblestone::backup {
 
-// As BackUpPipeline(). The copy of the topics stays in `to`/kafka-copy, and the next backup reads only what was written
-// since; with `full` it starts over. kRetry: the cluster does not answer, or for `wait` there was always an open
-// transaction. kInvalidArgument: kafka.slots are by_stage, or the copy there is of another deployment.
+// As BackUpPipeline(). The copy of the topics stays in `to`/kafka-copy, except on a full disk. The next backup reads
+// only newer records; with `full` it deletes the copy first. kRetry: the cluster does not answer, or during all of
+// `wait` a transaction was open. kInvalidArgument: kafka.slots is by_stage, or the copy is of another deployment.
 Result<BackupOutcome> BackUpKafka(const settings::RunSettings& settings, const BackupOptions& options);
 
 }  // namespace cobblestone::backup

@@ -1,8 +1,8 @@
-// Makes a backup of a pipeline on one machine, whether or not a program runs it.
+// Makes a backup of a pipeline on one machine, whether or not the pipeline runs.
 //
-// The program that has the data directory copies log and states by hard links, as of one commit of the log, which takes
-// a moment and stops nothing (Engine::CopyForBackup). The caller's process then copies the files: those that have not
-// changed since the backup before are linked to it.
+// The process that has the data directory open copies log and states by hard links as of one commit of the log. This
+// takes a moment and stops nothing (Engine::CopyForBackup). Then the caller's process copies the files. A file that has
+// not changed since the previous backup becomes a link to the file of that backup.
 #pragma once
 
 #include <chrono>
@@ -41,15 +41,15 @@ struct BackupOutcome {
   std::vector<std::string> deleted;  // names of older backups
 };
 
-// Lowers the priorities of the calling thread. On an error nothing is left of the new backup, and the older ones are
-// all there. kNotFound: there is no data directory. kFenced: another backup of the directory, or into `to`, is being
-// made, or another process holds the directory without answering. kRetry: the running program has ended. kFull: no
-// room. kCorrupted: what was written reads back differently, or does not open. kInvalidArgument: `to` lies in the
-// data directory.
+// Lowers the priorities of the calling thread. On an error the new backup is deleted and all older ones are kept. Only
+// if the deletion of an older backup fails, the new one stays; the message says that it is complete. kNotFound: there
+// is no data directory. kFenced: another backup of the directory, or into `to`, is being made, or the process that
+// holds the directory does not answer. kRetry: the running program has ended. kFull: the disk is full. kCorrupted: the
+// copy reads back differently, or does not open. kInvalidArgument: `to` lies in the data directory.
 Result<BackupOutcome> BackUpPipeline(const settings::RunSettings& settings, const BackupOptions& options);
 
-// The second half: makes a backup of `directory`, which no process uses and which does not change meanwhile.
-// `manifest` says what it is of (backend, source, partitions).
+// The second half: makes a backup of `directory`, which no process may use or change meanwhile. `manifest` names the
+// source (backend, source, partitions).
 Result<BackupOutcome> BackUpDirectory(const std::string& directory, BackupManifest manifest, BackupSet& set,
                                       const BackupOptions& options);
 

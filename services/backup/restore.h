@@ -1,4 +1,4 @@
-// Checks a backup, and makes a data directory of it.
+// Checks a backup, and restores a data directory from it.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,19 @@ struct FoundBackup {
   BackupManifest manifest;
 };
 
-// `from`: a backup, or a directory of backups, of which the newest is taken. kNotFound: there is none. Else as
-// ReadManifest.
+// `from`: a backup, or a directory of backups; then the newest complete backup. kNotFound: there is none. kCorrupted:
+// the manifest is missing or damaged. Other errors as ReadManifest.
 Result<FoundBackup> FindBackup(const std::string& from);
 
-// Reads every file and compares. kCorrupted: the first that is missing or changed.
+// Reads every file and compares it with the manifest. kCorrupted: names the first file that is missing or changed.
+// Lowers the priorities of the calling thread.
 Status CheckBackup(const FoundBackup& backup, const Progress& progress);
 
-// Copies the data of the backup to `to`, which must be empty or not exist. Every file is compared with its checksum
-// as it is read, and read back. The copy is made in a folder within `to` and moved to its place when it is whole and
-// opens; until then the pipeline does not open `to`. On an error nothing is left of it. kCorrupted: the backup is
-// damaged: which file. kInvalidArgument: `to` is not empty. kFenced: another restore writes there. kFull: no room.
+// Copies the data of the backup to `to`, which must be empty, not exist, or hold an unfinished restore. Every file is
+// compared with its checksum as it is read, and read back. The copy is made in a folder within `to`, and moved to its
+// place when it is complete and opens; until then the pipeline does not open `to`. An error before the move deletes the
+// copy; after an error of the move, a second Restore() starts over. kCorrupted: the backup is damaged; names the file.
+// kInvalidArgument: `to` is not empty. kFenced: another restore writes there. kFull: the disk is full.
 Status Restore(const FoundBackup& backup, const std::string& to, const Progress& progress);
 
 }  // namespace cobblestone::backup

@@ -1,4 +1,4 @@
-// Where a running job keeps the corrections of operators.
+// Look-ups for the corrections of running jobs: the key of a job, and its rows of reversals and payments.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ inline stream::Key JobKey(ProjectId project, ResultId result, HostId host) {
   return {.project = project.value, .id = result.value, .sub = host.value};
 }
 
-// Both return null if there is none.
+// The reversals of the entry's user and team; null: none.
 template <class Rows>
 auto* FindReversed(const wire::LedgerEntry& entry, Rows& rows) {
   const auto found = std::find_if(rows.begin(), rows.end(), [&](const ReversedPartial& one) {
@@ -24,6 +24,7 @@ auto* FindReversed(const wire::LedgerEntry& entry, Rows& rows) {
   return found == rows.end() ? nullptr : &*found;
 }
 
+// The payments of a user; null: none.
 template <class Rows>
 auto* FindPaid(UserId user, Rows& rows) {
   const auto found =

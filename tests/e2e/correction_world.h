@@ -79,7 +79,7 @@ class Recorder {
   void Play(const Events& some) {
     world.Add(some);
     events.insert(events.end(), some.begin(), some.end());
-    // Waits, like an ingest that waits: plans need everything before them to be processed.
+    // Waits like `ingest`, because a plan needs all earlier events to be processed.
     world.Finish();
   }
 
@@ -98,7 +98,7 @@ inline std::set<std::uint64_t> WithCredit(LockstepWorld& world, bool hosts) {
   return ids;
 }
 
-// Apps pay `times` as much for everything that they pay by measure.
+// Multiplies by `times` everything that the app pays by measure.
 inline wire::AppChange Times(wire::AppChange app, double times) {
   if (!app.constants) app.constants.emplace();
   app.constants->cobblestones_per_gflops_day =
@@ -162,7 +162,7 @@ class Project {
   void Invalid(double time, std::uint64_t result, std::uint64_t host, std::uint64_t workunit) {
     Done(time, result, host, workunit, 1, credit::ValidateState::kInvalid);
   }
-  // From now on `credit` for each of 1,000 steps.
+  // From now on the app pays `credit` for each of 1,000 steps.
   void PayForSteps(double time, std::uint32_t version, double credit, const std::string& policy,
                    const std::string& settlement = "keep", const std::string& variety = "model") {
     Send(time, wire::AppChange{.app = AppId(1),

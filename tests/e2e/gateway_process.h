@@ -44,7 +44,7 @@ class Served {
   // A program that was started in another way.
   explicit Served(std::unique_ptr<Background> process) : process_(std::move(process)) {}
 
-  // Waits until the program serves. False: it ended before.
+  // Waits until the program serves. False: the program ended before.
   bool Start();
   [[nodiscard]] Background& process() { return *process_; }
   [[nodiscard]] const std::string& url() const { return url_; }
@@ -52,8 +52,8 @@ class Served {
   Reply Get(const std::string& path, const std::string& token = "", const httplib::Headers& more = {});
   Reply Post(const std::string& path, const std::string& body, const std::string& token = "",
              const std::string& type = "application/x-ndjson");
-  // Repeats the request until the answer satisfies the predicate, for at most a minute, because answers lag behind by
-  // moments.
+  // Repeats the request until the answer satisfies the predicate, for at most a minute, because answers lag behind the
+  // pipeline.
   Reply GetUntil(const std::string& path, const std::function<bool(const Reply&)>& wanted,
                  const std::string& token = "");
 

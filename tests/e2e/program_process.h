@@ -11,7 +11,7 @@
 
 namespace cobblestone::testing {
 
-// Programs started from now on are the one at `path`. Null, and by default: the built one.
+// Sets the program that is started from now on. Null, and the default: the built program.
 void UseProgram(const char* path);
 
 struct Finished {
@@ -41,12 +41,12 @@ class Background {
   Background& operator=(const Background&) = delete;
 
   void Signal(int number) const;
-  // Waits for the end and returns the exit code as in Finished. A program that does not end for minutes is aborted.
+  // Waits for the end and returns the exit code as in Finished. A program that does not end within minutes is aborted.
   int Wait();
   // Whether the program still runs; also reads its output so far.
   bool Runs();
-  // Waits until its standard error contains `text`. False: it ended before. A program that does not print it for
-  // minutes is aborted.
+  // Waits until the standard error contains `text`. False: the program ended before. A program that does not print
+  // `text` within minutes is aborted.
   bool WaitFor(const std::string& text);
   [[nodiscard]] const std::string& err() const { return err_; }
 

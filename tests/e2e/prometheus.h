@@ -14,8 +14,8 @@ namespace cobblestone::testing {
 
 class Prometheus {
  public:
-  // Scrapes the targets (host:port) several times a second. `directory` is used by Prometheus alone; the process ends
-  // with the object.
+  // Scrapes the targets (host:port) several times a second. Only Prometheus uses `directory`. The destructor ends the
+  // process.
   Prometheus(const std::string& directory, const std::vector<std::string>& targets);
 
   // Waits until each target was scraped after the call, and is up. False: not within a minute.

@@ -1,5 +1,4 @@
-// Traffic in the middle of which an operator reverses and reprices credit, planned from the ledger at that
-// point.
+// Traffic with reversals and repricings by an operator in between, planned from the ledger at that point.
 #pragma once
 
 #include <vector>

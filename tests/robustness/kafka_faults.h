@@ -1,5 +1,5 @@
-// Counts the faults of a run by kind, and whether the worker that was hit had a transaction open, as the
-// brokers report. `./dev chaos` sums up the lines that are printed here.
+// Counts the faults of a run by kind, and those that hit a worker with an open transaction, as the brokers
+// report. `./dev chaos` sums the printed lines.
 #pragma once
 
 #include <map>
@@ -7,7 +7,7 @@
 
 namespace cobblestone::testing {
 
-// An integer from COBBLESTONE_CHAOS_ROUNDS or COBBLESTONE_CHAOS_SEED.
+// The integer in COBBLESTONE_CHAOS_ROUNDS or COBBLESTONE_CHAOS_SEED; `otherwise` if the variable is not set.
 int FromEnvironment(const char* name, int otherwise);
 
 class FaultCounts {

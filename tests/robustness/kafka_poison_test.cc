@@ -1,6 +1,6 @@
 // A record that crashes every process that reads it, on a real broker. Repeated crashes identify the record;
-// it is skipped and stored in `refused` with its bytes. Resubmitted once it no longer crashes, it restores
-// the correct result.
+// it is skipped and stored in `refused` with its bytes. When the record no longer crashes the program and is
+// resubmitted, the result is correct.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// `rebuild` on a real broker. A group that has lost its committed offsets continues from its journals. A
-// state that is rebuilt on one machine replaces the original, also as the base of later checkpoints.
+// `rebuild` on a real broker. A group that has lost its committed offsets continues from its journals. A state
+// that is rebuilt on one machine replaces the original, and later checkpoints are based on it.
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // A deployment is upgraded to a program with new rules, one worker after the other, while events are
-// ingested. An old worker leaves slots with commits of the new program to it, and says so. Nothing is lost or
-// doubled.
+// ingested. An old worker does not run slots with commits of the new program, and reports that. Nothing is lost
+// or duplicated.
 //
 // COBBLESTONE_CHAOS_ROUNDS: how many upgrades; COBBLESTONE_CHAOS_SEED: which traffic.
 

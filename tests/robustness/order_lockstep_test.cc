@@ -1,6 +1,6 @@
-// `order: lockstep`: a running pipeline with any number of partitions and threads, killed at any point, has
-// the bits of a replay of the same file: every grant, every total with its recent average, every average of a
-// host and version.
+// `order: lockstep`: a running pipeline with any number of partitions and threads, killed at any point, is
+// bit-identical to a replay of the same file: every grant, every total with its recent average, every average
+// of a host and version.
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-// The disk under the running program becomes full repeatedly. Each time the program exits with its own code
-// and advice to the operator. With room again it continues as if nothing had happened.
+// The disk under the running program becomes full repeatedly. Each time the program exits with the exit code of
+// a full disk and advice to the operator. With free space it continues as if nothing had happened.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

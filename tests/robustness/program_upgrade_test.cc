@@ -1,5 +1,5 @@
 // One machine is upgraded to a program with new rules and, by mistake, downgraded. The old program does not
-// touch commits of the new one, and says so. Nothing is lost or doubled.
+// touch commits of the new program, and reports that. Nothing is lost or duplicated.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -20,8 +20,8 @@ struct Event {
 traffic::GenerateOptions TrafficOptions(std::uint64_t seed, std::uint64_t results);
 std::vector<Event> Traffic(const traffic::GenerateOptions& options);
 std::vector<Event> Traffic(std::uint64_t seed, std::uint64_t results);
-// Traffic in which every change of order shows: policies with a history, BOINC's recent average, hosts and
-// users that move, users that are sent late or never, opening balances, and results that arrive in any order,
+// Traffic in which every change of order changes the result: policies with a history, BOINC's recent average, hosts and
+// users that move, users whose events are sent late or never, opening balances, and results that arrive in any order,
 // twice, with other contents, without a workunit, or from two hosts, and are paid while they run.
 traffic::GenerateOptions RestlessOptions(std::uint64_t seed, std::uint64_t results);
 std::vector<Event> RestlessTraffic(const traffic::GenerateOptions& options);

@@ -16,9 +16,10 @@
 
 namespace cobblestone::testing {
 
-// Returns the same events. About every second event about a result of a merged host names the host that it was merged
-// into, or one further along the chain. An event belongs to the job that was sent to the host named at first, so the
-// outcome equals that of the original events. Events that would then mean another host's job are not renamed.
+// Returns the events with other host ids: about every second event about a result of a merged host names the host that
+// it was merged into, or a host further along the chain. An event belongs to the job that was sent to the original
+// host, so the outcome equals that of the original events. An event is unchanged if it would then mean another host's
+// job.
 class HeirNames {
  public:
   enum class Of {
@@ -46,7 +47,7 @@ class HeirNames {
   std::mt19937_64 random_;
   Of of_;
   std::map<Id, Known> hosts_;
-  std::map<Id, std::uint64_t> merges_;  // host that it is to be merged into
+  std::map<Id, std::uint64_t> merges_;  // host to its merge target
   std::map<Id, std::uint64_t> became_;
   std::map<Id, std::uint64_t> sent_;              // result to the host it was sent to
   std::map<std::string, std::uint64_t> numbers_;  // result ids by name

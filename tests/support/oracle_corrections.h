@@ -1,6 +1,6 @@
 // The oracle's own implementation of reversals and repricings (docs/rules.md, sections 47 to 51): which are accepted,
-// and their effect. Like the pipeline, it believes the previous credit that a correction names; tests that create
-// corrections check that. Inside tests/support only.
+// and their effect. Like the pipeline, it does not check the previous credit in a correction; tests that create
+// corrections check it. Inside tests/support only.
 #pragma once
 
 #include <cstdint>

@@ -111,7 +111,7 @@ class OracleEstimates {
   // Gives as much of `asked` as the machine has left, in this project and in total.
   template <class Number>
   static Number Give(int thing, Number asked, Time* here, Time* at_all);
-  // Gives what is asked by resource, and remembers the refused part.
+  // Gives as much as possible of `asked` by resource, and records the refused part.
   EstimateOutcome GiveAll(double at, const std::map<int, Counters>& asked, AtProject* project,
                           Machine* machine);
   void Post(std::uint32_t project, const AtProject& at, double time, std::uint64_t line,

@@ -22,7 +22,7 @@ class OracleMerges {
   // For a host that is known, not deleted, and belongs to `owner`. `now`: the project's time, UNIX s.
   Verdict Apply(const v1::Envelope& e, std::string_view bytes, std::uint64_t owner, double now);
   [[nodiscard]] bool Ended(OracleHostId host) const { return merges_.count(host) != 0; }
-  // The host that it is to be merged into.
+  // The host that `host` is to be merged into.
   [[nodiscard]] std::optional<std::uint64_t> Into(OracleHostId host) const {
     const auto merge = merges_.find(host);
     return merge == merges_.end() ? std::nullopt : std::optional(merge->second.into);
@@ -34,7 +34,7 @@ class OracleMerges {
   std::size_t Expire(std::uint32_t project, double now);
 
   [[nodiscard]] OracleHostId HeirOf(OracleHostId host) const;
-  // The host it has become while it belonged to this owner, whose estimates move along.
+  // The host that `host` has become through merges under this owner. The owner's estimates move with these merges.
   [[nodiscard]] OracleHostId HeirOf(OracleHostId host, std::uint64_t owner) const;
   // Ends a period. Returns the hosts merged since, each with its heir, in order, and the number of refused merges.
   std::vector<std::pair<OracleHostId, OracleHostId>> EndPeriod(std::uint64_t* refused);
@@ -53,9 +53,9 @@ class OracleMerges {
   };
 
   std::map<OracleHostId, Merge> merges_;
-  std::vector<Waiting> waiting_;  // in order of lines
+  std::vector<Waiting> waiting_;  // by line number
   std::map<OracleHostId, OracleHostId> became_;
-  std::map<OracleHostId, std::uint64_t> became_under_;  // its owner at the merge
+  std::map<OracleHostId, std::uint64_t> became_under_;  // owner at the merge
   std::map<OracleHostId, std::uint64_t> owners_;
 };
 

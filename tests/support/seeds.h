@@ -8,12 +8,11 @@
 
 namespace cobblestone::testing {
 
-// With seeds other than a test's own only differences are checked: their traffic may have too few of some events to
-// prove much.
+// With other seeds than its own a test expects lower counts of some events, because the traffic may have few of them.
 inline bool UsesOwnSeeds() { return std::getenv("COBBLESTONE_ORACLE_SEEDS") == nullptr; }
 
-// The usual seeds, or as many as COBBLESTONE_ORACLE_SEEDS says, from COBBLESTONE_ORACLE_SEED on (`./dev chaos
-// --oracle`).
+// The usual seeds, or COBBLESTONE_ORACLE_SEEDS consecutive seeds from COBBLESTONE_ORACLE_SEED on (default 1; `./dev
+// chaos --oracle`).
 inline std::vector<std::uint64_t> Seeds(std::vector<std::uint64_t> usual) {
   if (UsesOwnSeeds()) return usual;
   const char* many = std::getenv("COBBLESTONE_ORACLE_SEEDS");

@@ -1,4 +1,4 @@
-// A file system of a few megabytes in memory, if this user may mount one. Unmounted with the object.
+// A file system of a few megabytes in memory, if this user may mount file systems. The destructor unmounts it.
 #pragma once
 
 #include <sys/mount.h>

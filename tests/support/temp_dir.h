@@ -1,4 +1,4 @@
-// A directory that is deleted with the object.
+// A directory that the destructor deletes.
 #pragma once
 
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 // Builds and checks the page. Needs Node 18 or later and npm.
 //
-//   node make.mjs install DIR        the packages of package-lock.json, into DIR/node_modules; quick when they are there
-//   node make.mjs check DIR          the types of sources and tests, strictly
-//   node make.mjs build DIR [OUT]    the page, into OUT (dist beside this file when not said)
-//   node make.mjs current DIR        exit code 1 where dist is not, byte for byte, what the sources make
-//   node make.mjs test DIR           the unit tests (tests/unit/web)
+//   node make.mjs install DIR        installs the packages of package-lock.json in DIR/node_modules, if they changed
+//   node make.mjs check DIR          checks the types of sources and tests
+//   node make.mjs build DIR [OUT]    builds the page into OUT (default: dist beside this file)
+//   node make.mjs current DIR        exit code 1 if dist differs in any byte from a build of the sources
+//   node make.mjs test DIR           runs the unit tests (tests/unit/web)
 //
-// DIR is a folder for what is downloaded and made, outside the source tree: its packages are none of the project's files.
+// DIR is a folder for packages and intermediate files. It is outside the source tree, because its files are not the project's.
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -16,7 +16,7 @@ import { fileURLToPath } from "node:url";
 const here = dirname(fileURLToPath(import.meta.url));
 const tests = resolve(here, "../../../tests/unit/web");
 const dist = join(here, "dist");
-const kBundled = ["uplot"]; // packages whose code is in app.js: their licences go with it
+const kBundled = ["uplot"]; // packages whose code is in app.js; LICENSES.txt has their licences
 
 function fail(message) {
   console.error(`make.mjs: ${message}`);
@@ -53,7 +53,7 @@ const testFiles = () => readdirSync(tests).filter((name) => name.endsWith("_test
 
 function check(dir) {
   const modules = join(dir, "node_modules");
-  // The packages lie elsewhere than the sources: said here, since tsconfig.json cannot know where.
+  // The packages are not beside the sources, and tsconfig.json does not know DIR.
   const paths = Object.fromEntries(kBundled.map((name) => [name, [join(modules, name)]]));
   const config = (name, include, types) => {
     const file = join(dir, name);
@@ -109,7 +109,7 @@ async function current(dir) {
   const there = existsSync(dist) ? readdirSync(dist) : [];
   const wrong = [...files].filter(([name, bytes]) => !there.includes(name) || !readFileSync(join(dist, name)).equals(bytes));
   const names = [...wrong.map(([name]) => name), ...there.filter((name) => !files.has(name))];
-  if (names.length > 0) fail(`dist is not what the sources make (${names.join(", ")}); run ./dev web and commit it`);
+  if (names.length > 0) fail(`dist differs from a build of the sources (${names.join(", ")}); run ./dev web and commit dist`);
   console.log(`dist is current: ${files.size} files`);
 }
 
@@ -135,5 +135,5 @@ async function test(dir) {
 
 const [verb, folder, out] = process.argv.slice(2);
 const verbs = { install, check, build: (dir) => build(dir, out ? resolve(out) : dist), current, test };
-if (!verbs[verb] || !folder) fail(`wants one of ${Object.keys(verbs).join(", ")} and a folder; the head of this file tells them`);
+if (!verbs[verb] || !folder) fail(`needs one of ${Object.keys(verbs).join(", ")} and a folder; see the head of this file`);
 await verbs[verb](resolve(folder));

@@ -31,7 +31,7 @@ const kIcons = {
   refused: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM6 6l12 12",
 };
 
-const kStranger: Viewer = { role: "none", sees_all: true, sees_leaders: true }; // until the gateway has said who the viewer is
+const kStranger: Viewer = { role: "none", sees_all: true, sees_leaders: true }; // until the gateway has identified the viewer
 
 interface Place {
   name: string;
@@ -87,7 +87,7 @@ class Page {
     return (all.find((p) => String(p.project) === last) ?? all[0])?.project ?? null;
   }
 
-  // Another token may see other data.
+  // Called when the token changes, because another token may see other data.
   private forget(): void {
     this.projects = null;
     this.viewer = kStranger;
@@ -179,7 +179,7 @@ class Page {
     this.drawHead(route);
     replace(this.main, view.node, !view.ownAsOf && asOfLine(view.asOf, () => void this.show()));
     this.drawFoot();
-    // Announces the new place; not on the first load, and not if the place is the same.
+    // A focused heading makes screen readers announce a new place. Not on the first load, or for the same place.
     const place = location.hash;
     if (this.drawn && this.place !== place) {
       window.scrollTo(0, 0);
@@ -217,7 +217,7 @@ class Page {
       select.addEventListener("change", () => {
         localStorage.setItem(kProjectKey, select.value);
         const next = projects.find((p) => String(p.project) === select.value)?.project ?? null;
-        // To the same view of that project; from a view of all projects to the first view that a project has.
+        // Goes to the same view of that project, or from a view of all projects to the first view that a project has.
         const places = navigation(this.viewer).filter((n) => "project" in n.to(next));
         const to = hashOf((places.find((n) => n.views.includes(route.view)) ?? places[0]!).to(next));
         if (location.hash === to) void this.show();

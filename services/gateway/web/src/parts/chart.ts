@@ -1,4 +1,4 @@
-// Charts in the colours of the theme. Each has a description in words, and its numbers as a table beside it.
+// Charts in the colours of the theme. Each chart has a description in words, and a table of its numbers.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { freshId, h, replace } from "../base/dom";

@@ -25,7 +25,7 @@ export function nameOf(kind: Kind, id: Id, name?: string): string {
   return name ? name : `${word} ${id}`;
 }
 
-// A user who does not want to be named has no number here, and so no link.
+// A user who does not want to be named has no id here, and so no link.
 export function maybeLink(project: Id, kind: Kind, id: Id | undefined, name?: string): HTMLElement {
   return id === undefined ? h("span", { class: "soft" }, "Somebody who is not named") : accountLink(project, kind, id, name);
 }

@@ -1,5 +1,5 @@
-// A grant as steps that a volunteer can follow: the work, its corrections, the other claims, the rule that
-// chose, and the payment. Pure; every number can be shown short or with every digit.
+// A grant as steps that a volunteer can follow: the work, its corrections, the other claims, the rule of the
+// decision, and the payment. Pure; every number can be shown short or with every digit.
 import * as format from "../base/format";
 import type { Claim, CreditText, Grant } from "../base/types";
 import { priceOf, type Factor, type Price } from "./price";

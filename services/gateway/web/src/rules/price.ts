@@ -20,7 +20,7 @@ export type Basis =
 
 export interface Factor {
   what: "version" | "host" | "multiplier";
-  beside?: "version" | "app"; // the comparison of a host's average
+  beside?: "version" | "app"; // with whose average the host's average is compared
   value: number;
   top: number; // numerator of the quotient; NaN: none
   bottom: number;

@@ -17,7 +17,7 @@ export interface RacPoint {
 export interface RacInput {
   days: DaySum[]; // ascending
   opening: CreditText; // credit from before the history, or zero
-  opened?: RacPoint | undefined; // its time, and the average that came with it, if known
+  opened?: RacPoint | undefined; // the time and the average of the opening, if known
   rac: number; // as of rac_time
   rac_time: number; // 0: never
   now: number;
@@ -65,7 +65,7 @@ function during(day: DaySum, from: number, to: number, last: RacPoint, time: num
 }
 
 // Four points a day, from the start to `until` (by default now). Empty if there is no average. Points up to
-// rac_time are adjusted to the known value, the nearer the more; later points are exact.
+// rac_time are adjusted to the known value, the more the nearer they are; later points are exact.
 export function racCurve(input: RacInput, until = input.now): RacPoint[] {
   if (!(input.rac_time > 0) || !Number.isFinite(input.rac)) return [];
   const days = new Map(input.days.map((d) => [d.day, d]));
@@ -74,8 +74,8 @@ export function racCurve(input: RacInput, until = input.now): RacPoint[] {
   let last = start; // time of the last credit
   for (let time = start.time; time < input.rac_time; ) {
     const day = Math.floor(time / kDay);
-    // The first day may have begun before the history, and the last day is not over yet: their credit was
-    // granted in the remaining part.
+    // The first day may have begun before the history, and the last day is not over yet. The credit of these days
+    // was granted in the part between `from` and `to`.
     const from = Math.max(day * kDay, start.time);
     const to = Math.min((day + 1) * kDay, input.rac_time);
     time = Math.min((Math.floor(time / kStep) + 1) * kStep, input.rac_time);

@@ -62,13 +62,13 @@ function leave(parts: Part[], why: LeftOut): void {
   for (const part of parts) part.claim.leftOut ??= why;
 }
 
-// BOINC's mean, in which a value weighs less, the farther it lies from the workunit's estimate.
+// BOINC's mean, in which a value has less weight the farther it is from the workunit's estimate.
 function pegged(parts: Part[], anchor: number): number {
   if (parts.length === 1) return share(parts, [1]);
   return share(parts, parts.map((p) => 1 / (kAnchorShare * anchor + Math.abs(anchor - p.pfc))));
 }
 
-// Taken from the claims; if no claim has it, BOINC's value (the result must agree with the ledger in any case).
+// From a claim; if no claim has it, BOINC's value. The result is compared with the ledger in any case.
 function creditOfFlop(all: Part[], bound: number): number {
   const one = all.find((p) => p.pfc > 0 && p.claim.claimed > 0);
   return one ? one.claim.claimed / Math.min(one.pfc, bound) : kBoincCreditOfFlop;

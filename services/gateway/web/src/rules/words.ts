@@ -122,12 +122,12 @@ const kAnonymous: Record<string, string> = {
   "-6": "own Apple GPU application",
 };
 
-// "version 1.03 (cpu_3), id 20"; by its number alone where `version` is not known.
+// "version 1.03 (cpu_3), id 20"; without a known `version` "version 20".
 export function appVersionWords(id: Id, version?: AppVersion): string {
   return kAnonymous[String(id)] ?? (version ? `version ${versionName(version)}, id ${id}` : `version ${id}`);
 }
 
-// What a row of an account's list shows; empty for the grant of a result, as most rows are.
+// The kind of a row in an account's list of grants. Empty for the final grant of a result, the most frequent kind.
 export function movedWords(row: Pick<GrantRow, "kind" | "credit">): string {
   switch (row.kind) {
     case "final": return "";
@@ -137,7 +137,7 @@ export function movedWords(row: Pick<GrantRow, "kind" | "credit">): string {
     case "repricing": return "repriced";
     case "reinstatement": return "reinstated";
     case "correction": return "corrected";
-    case "opening": return "Opening balance"; // stands alone
+    case "opening": return "Opening balance"; // the whole text of its cell
   }
 }
 

@@ -10,7 +10,7 @@ import { appVersionWords, movedWords } from "../rules/words";
 import { projectName, versionsOf, type Context, type View } from "./view";
 
 const kDay = 86400;
-const kAfterLast = 28 * kDay; // decay that the curve shows if no credit was granted since
+const kAfterLast = 28 * kDay; // the curve shows this much decay after the last credit
 const kKindWords: Record<Kind, string> = { user: "User", host: "Host", team: "Team" };
 
 function isSomebody(id: Id | undefined): id is Id {
@@ -27,7 +27,7 @@ function barsOf(days: DaySum[], range: () => [number, number], signal: AbortSign
       series: [{ label: "Credit", tone: "accent", kind: "bars", valueText: (v) => format.fixed(v, 2) }],
       days: true, range,
     },
-    // A single bar has no width of its own.
+    // The width of a bar comes from the distance to its neighbours, so a single bar gets empty neighbours.
     days.length === 1 ? [[xs[0]! - kDay, xs[0]!, xs[0]! + kDay], [null, Number(days[0]!.total), null]] : [xs, days.map((d) => Number(d.total))]).node;
 }
 

@@ -19,7 +19,7 @@ function rate(value: number): string {
   return value < 10 ? format.number(value, 2) : format.fixed(value, 0);
 }
 
-// Gaps where no data arrived.
+// Times and values, with a null where no data arrived.
 function columns(flow: FlowNow[], of: (f: FlowNow) => number): (number | null)[][] {
   const xs: number[] = [];
   const ys: (number | null)[] = [];
@@ -72,7 +72,7 @@ class Connected {
   show(connection: Connection): void {
     this.pill.dataset["state"] = connection.state;
     const names = { connecting: "Connecting", live: "Live", lost: "Connection lost", refused: "Not allowed" };
-    // Only changes are announced.
+    // Screen readers announce only changes.
     if (this.words.textContent !== names[connection.state]) replace(this.words, names[connection.state]);
     this.banner.hidden = connection.state === "connecting" || connection.state === "live";
     if (connection.state === "lost") {
@@ -187,7 +187,7 @@ export function flowView(context: Context): View {
   }, 1000);
   signal.addEventListener("abort", () => clearInterval(timer));
 
-  // Each project has its own event time: shown if there is only one project.
+  // Each project has its own event time, so the time is shown only if there is one project.
   const asOf = h("div", {});
   const showAsOf = (of?: AsOf) => replace(asOf, asOfLine(of, askAsOf));
   const askAsOf = () => {

@@ -1,4 +1,4 @@
-// The stream of live events, and the recent ones, which are kept when the view changes.
+// The stream of live events, and the recent events, which are kept when the view changes.
 import { ApiError, request } from "../base/api";
 import { parseJson } from "../base/json";
 import { EventParser } from "../base/sse";
@@ -8,7 +8,7 @@ export type Connection =
   | { state: "connecting" }
   | { state: "live" }
   | { state: "lost"; retryAt: number; error: unknown }
-  | { state: "refused"; error: ApiError }; // a token is needed: trying again would not help
+  | { state: "refused"; error: ApiError }; // a token is needed; a retry would not help
 
 export interface LiveListener {
   flow: (flow: FlowNow) => void;
@@ -25,7 +25,7 @@ const kLongestPause = 30000;
 
 export const seen: { flow: FlowNow[]; grants: GrantSeen[]; refusal: Refusal | null } = { flow: [], grants: [], refusal: null };
 
-// Another token may see less.
+// Called when the token changes, because another token may see less.
 export function forgetSeen(): void {
   seen.flow = [];
   seen.grants = [];
@@ -36,7 +36,7 @@ export interface Live {
   now: () => void; // retry at once
 }
 
-// Runs until `signal` is aborted. Each failed try doubles the pause before the next.
+// Runs until `signal` is aborted. Each failed attempt doubles the pause before the next attempt.
 export function follow(listener: LiveListener, signal: AbortSignal): Live {
   let pause = kFirstPause;
   let wake: (() => void) | null = null;

@@ -9,7 +9,7 @@ import { empty, link, sparkline, table, tabs, tiles } from "../parts/pieces";
 import { policyWords, versionName } from "../rules/words";
 import { projectName, type Context, type View } from "./view";
 
-const kHistory = 500; // epochs, from the first on; if there are more, this many of them, evenly spread
+const kHistory = 500; // epochs; from a longer history this many are taken at even distances
 const kAllAtOnce = 4; // apps that are shown if none is chosen
 
 function known(value: unknown): number | null {
@@ -21,7 +21,7 @@ function valueText(value: number | null, digits = 4): string {
   return value === null ? format.kMissing : format.number(value, digits);
 }
 
-// On a line from a tenth to ten times, with 1 in the middle.
+// A scale on a logarithmic line from 0.1 to 10, with 1 in the middle.
 function scaleMark(scale: number): SVGSVGElement {
   const at = Math.max(-1, Math.min(1, Math.log10(scale)));
   const x = 50 + at * 46;
@@ -34,7 +34,7 @@ function scaleMark(scale: number): SVGSVGElement {
 
 type AppThen = ScalesThen["apps"][number];
 
-// Before the first jobs nothing is known, often for most of the epochs.
+// Drops the first epochs, without known values. Values are unknown until the first jobs, often for most epochs.
 function sinceKnown<T>(all: T[], is: (one: T) => boolean): T[] {
   const first = all.findIndex(is);
   return first < 0 ? [] : all.slice(first);

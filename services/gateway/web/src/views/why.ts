@@ -50,7 +50,7 @@ function claimsLine(s: Settlement, granted: number): Child {
     (() => {
       const mark = h("span", { class: "granted" }, `granted ${format.fixed(granted, 2)}`);
       mark.style.left = `${x(granted)}%`;
-      mark.style.transform = `translateX(-${x(granted)}%)`; // never beyond the ends
+      mark.style.transform = `translateX(-${x(granted)}%)`; // keeps the label between the ends of the line
       return mark;
     })());
 }
@@ -118,7 +118,7 @@ function grantNode(project: Id, grant: Grant, versions: Map<string, AppVersion>)
   return node;
 }
 
-// The paid sum at each moment: messages may have arrived together, or out of order.
+// Times and the sum paid so far. Partial grants may have the same time, or be out of order.
 function paidOverTime(sent: number, partials: PartialGrant[]): [number[], number[]] {
   const at = new Map<number, number>([[sent, 0]]);
   let paid = 0;
@@ -144,7 +144,7 @@ function messagesTable(partials: PartialGrant[], unpaid: UnpaidTrickle[]): HTMLE
   ], messages);
 }
 
-// The worth of its highest mark over time: one step up with each trickle that moved it.
+// The payments of a running job: one step of the chart for each trickle that raised the high-water mark.
 function runningNode(project: Id, explanation: Explanation, signal: AbortSignal): Child {
   const partials = explanation.partials ?? [];
   const unpaid = explanation.unpaid ?? [];
