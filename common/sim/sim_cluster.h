@@ -173,7 +173,7 @@ class SimCluster::Client final : public stream::kafka::Cluster {
   explicit Client(SimCluster& cluster) : cluster_(cluster) {}
 
   Result<std::unique_ptr<stream::kafka::Producer>> NewProducer(const std::string& transactional_id) override;
-  Result<std::unique_ptr<stream::kafka::Reader>> NewReader(stream::kafka::Millis fetch) override;
+  Result<std::unique_ptr<stream::kafka::Reader>> NewReader(stream::kafka::Millis fetch_wait) override;
   Result<std::unique_ptr<stream::kafka::Group>> NewGroup(const std::string& instance,
                                                          stream::kafka::GroupListener& listener) override;
   [[nodiscard]] Time Now() override { return cluster_.now_; }

@@ -322,7 +322,7 @@ Prepared PrepareTraffic(const Options& options, std::uint64_t results, std::size
 // The number of records in the messages of an output topic; also counts the final grants.
 std::uint64_t RecordsIn(stream::kafka::Cluster& cluster, stream::TopicIndex topic, std::uint32_t partitions,
                         std::uint64_t* final_grants) {
-  auto reader = cluster.NewReader(stream::kafka::kLongFetch);
+  auto reader = cluster.NewReader(stream::kafka::kShortFetch);
   if (!reader.ok()) Die(reader.status());
   std::uint64_t records = 0;
   for (std::uint32_t p = 0; p < partitions; ++p)

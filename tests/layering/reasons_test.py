@@ -37,6 +37,10 @@ class Reasons(unittest.TestCase):
             "a.three: Timeout  600.10 sec\n    the last line of a.three\n\n",
         )
 
+    def test_knows_the_form_of_nodes_tests(self):
+        shown = through("1/1 Test #1: web ...***Failed  0.10 sec\nok 1 - a\nnot ok 2 - b\n  why\n0% tests passed\n")
+        self.assertIn("Why tests failed:\n\nweb: Failed  0.10 sec\n    not ok 2 - b\n      why\n", shown)
+
     def test_changes_nothing_if_all_pass(self):
         passed = "1/1 Test #1: a.two ....   Passed    0.10 sec\n\n100% tests passed, 0 tests failed out of 1\n"
         self.assertEqual(through(passed), passed)

@@ -132,7 +132,7 @@ std::vector<Event> WithCorrections(const std::vector<Event>& events) {
   for (const std::int64_t host : {9, 30})
     decide({.target = TargetKind::kHost, .id = host, .reason = "again"});
   all.insert(all.end(), events.begin() + static_cast<std::ptrdiff_t>(events.size() * 3 / 4), events.end());
-  EXPECT_GT(corrections, 10u);
+  EXPECT_GT(corrections, 60u);
   return all;
 }
 

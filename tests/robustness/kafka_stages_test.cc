@@ -31,7 +31,7 @@ Outcome LedgerOf(const settings::RunSettings& settings) {
   EXPECT_TRUE(deployment.ok());
   const auto cluster = stream::kafka::MakeCluster(deployment->cluster);
   EXPECT_TRUE(cluster.ok());
-  const auto reader = (*cluster)->NewReader(stream::kafka::kLongFetch);
+  const auto reader = (*cluster)->NewReader(stream::kafka::kShortFetch);
   EXPECT_TRUE(reader.ok());
   for (std::uint32_t p = 0; p < settings.partitions; ++p) {
     const Status s =

@@ -88,8 +88,8 @@ class KafkaWorld {
   [[nodiscard]] nlohmann::json Ask(std::vector<std::string> words) const;
   // Waits until `tasks` satisfies the predicate. False: not in time.
   bool Await(const std::function<bool(const nlohmann::json&)>& predicate, std::chrono::seconds at_most) const;
-  // Waits until each slot runs somewhere and has no lag. False: there was no commit for that time.
-  bool AwaitRest(std::chrono::seconds without_progress) const;
+  // Waits until each slot runs somewhere and has no lag.
+  bool AwaitRest(std::chrono::seconds at_most) const;
   // Whether the stream thread of worker `name` has a transaction open, according to the brokers.
   [[nodiscard]] bool InTransaction(const std::string& name) const;
   // Stops the process (SIGSTOP) while it has a transaction open. False: none was seen in time; the process is

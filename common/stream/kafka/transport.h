@@ -181,8 +181,8 @@ class Group {
   virtual void Leave() = 0;
 };
 
-// For how long the brokers hold a fetch that finds no record. The end of a partition is known only after such a fetch, and
-// a partition that is started meanwhile on the same connection waits for it, too.
+// How long brokers hold a fetch that finds no record (`fetch_wait`). A reader learns the end of a partition from such a
+// fetch, and a partition that it starts meanwhile on the same broker waits for the fetch, too.
 inline constexpr Millis kLongFetch{100};  // of readers that follow partitions
 inline constexpr Millis kShortFetch{5};   // of readers that read partitions to their ends
 
@@ -191,7 +191,8 @@ class Cluster {
   virtual ~Cluster() = default;
 
   virtual Result<std::unique_ptr<Producer>> NewProducer(const std::string& transactional_id) = 0;
-  virtual Result<std::unique_ptr<Reader>> NewReader(Millis fetch) = 0;
+  // `fetch_wait`: kLongFetch or kShortFetch.
+  virtual Result<std::unique_ptr<Reader>> NewReader(Millis fetch_wait) = 0;
   // `instance`: name of the member, stable across restarts.
   virtual Result<std::unique_ptr<Group>> NewGroup(const std::string& instance, GroupListener& listener) = 0;
   [[nodiscard]] virtual Time Now() = 0;

@@ -18,8 +18,8 @@ class RdkafkaCluster final : public Cluster {
   Result<std::unique_ptr<Producer>> NewProducer(const std::string& transactional_id) override {
     return MakeProducer(options_, options_.prefix + "." + transactional_id);
   }
-  Result<std::unique_ptr<Reader>> NewReader(Millis fetch) override {
-    return MakeReader(options_, fetch);
+  Result<std::unique_ptr<Reader>> NewReader(Millis fetch_wait) override {
+    return MakeReader(options_, fetch_wait);
   }
   Result<std::unique_ptr<Group>> NewGroup(const std::string& instance, GroupListener& listener) override {
     return MakeGroup(options_, instance, listener);

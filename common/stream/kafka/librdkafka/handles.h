@@ -50,7 +50,7 @@ Result<Handle> MakeHandle(rd_kafka_type_t type, Conf conf);
 
 Result<std::unique_ptr<Producer>> MakeProducer(const ClusterOptions& options,
                                                const std::string& transactional_id);
-Result<std::unique_ptr<Reader>> MakeReader(const ClusterOptions& options, Millis fetch);
+Result<std::unique_ptr<Reader>> MakeReader(const ClusterOptions& options, Millis fetch_wait);
 Result<std::unique_ptr<Group>> MakeGroup(const ClusterOptions& options, const std::string& instance,
                                          GroupListener& listener);
 

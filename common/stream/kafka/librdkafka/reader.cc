@@ -14,7 +14,8 @@ constexpr std::size_t kBatch = 500;
 
 class RdkafkaReader final : public Reader {
  public:
-  RdkafkaReader(const ClusterOptions& options, Millis fetch) : options_(options), fetch_(fetch) {}
+  RdkafkaReader(const ClusterOptions& options, Millis fetch_wait)
+      : options_(options), fetch_wait_(fetch_wait) {}
 
   ~RdkafkaReader() override {
     while (!partitions_.empty()) Stop(partitions_.begin()->first);
@@ -22,21 +23,20 @@ class RdkafkaReader final : public Reader {
   }
 
   Status Open() {
-    auto conf =
-        MakeConf(options_,
-                 {{"client.id", options_.prefix + ".reader"},
-                  {"isolation.level", "read_committed"},
-                  {"enable.partition.eof", "true"},
-                  {"enable.auto.commit", "false"},
-                  {"auto.offset.reset", "error"},
-                  {"check.crcs", "true"},
-                  {"queued.min.messages", "20000"},
-                  {"queued.max.messages.kbytes", "4096"},  // per partition
-                  {"fetch.message.max.bytes", "1048576"},
-                  {"fetch.wait.max.ms", std::to_string(fetch_.count())},
-                  {"fetch.error.backoff.ms", "50"},
-                  {"socket.nagle.disable", "true"}},
-                 options_.consumer, &opaque_);
+    auto conf = MakeConf(options_,
+                         {{"client.id", options_.prefix + ".reader"},
+                          {"isolation.level", "read_committed"},
+                          {"enable.partition.eof", "true"},
+                          {"enable.auto.commit", "false"},
+                          {"auto.offset.reset", "error"},
+                          {"check.crcs", "true"},
+                          {"queued.min.messages", "20000"},
+                          {"queued.max.messages.kbytes", "4096"},  // per partition
+                          {"fetch.message.max.bytes", "1048576"},
+                          {"fetch.wait.max.ms", std::to_string(fetch_wait_.count())},
+                          {"fetch.error.backoff.ms", "50"},
+                          {"socket.nagle.disable", "true"}},
+                         options_.consumer, &opaque_);
     if (!conf.ok()) return conf.status();
     auto handle = MakeHandle(RD_KAFKA_CONSUMER, std::move(*conf));
     if (!handle.ok()) return handle.status();
@@ -182,7 +182,7 @@ class RdkafkaReader final : public Reader {
   }
 
   const ClusterOptions& options_;
-  const Millis fetch_;
+  const Millis fetch_wait_;
   Opaque opaque_{&options_, this};
   Handle handle_;
   std::vector<Topic> topics_;
@@ -192,8 +192,8 @@ class RdkafkaReader final : public Reader {
 
 }  // namespace
 
-Result<std::unique_ptr<Reader>> MakeReader(const ClusterOptions& options, Millis fetch) {
-  auto reader = std::make_unique<RdkafkaReader>(options, fetch);
+Result<std::unique_ptr<Reader>> MakeReader(const ClusterOptions& options, Millis fetch_wait) {
+  auto reader = std::make_unique<RdkafkaReader>(options, fetch_wait);
   if (Status s = reader->Open(); !s.ok()) return s;
   return std::unique_ptr<Reader>(std::move(reader));
 }
