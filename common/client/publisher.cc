@@ -1,6 +1,9 @@
 #include "common/client/publisher.h"
 
+#include <charconv>
+#include <iterator>
 #include <sstream>
+#include <system_error>
 
 #include "common/stream/kafka/read_all.h"
 #include "common/wire/control/topics.h"
@@ -14,6 +17,8 @@ using stream::kafka::Reaction;
 
 constexpr int kMaxTries = 10;
 constexpr stream::kafka::Millis kReadPatience{60000};
+// Names of sources are printable.
+constexpr std::string_view kTickKey = "\x01tick/";
 
 }  // namespace
 
@@ -44,6 +49,26 @@ Result<SourceState> DecodeSourceState(std::string_view text) {
   return state;
 }
 
+TickRow EncodeTickRow(ProjectId project, double time) {
+  char text[64];
+  const auto end = std::to_chars(std::begin(text), std::end(text), time).ptr;
+  return {.key = std::string(kTickKey) + std::to_string(project.value), .value = std::string(text, end)};
+}
+
+Result<std::optional<std::pair<ProjectId, double>>> DecodeTickRow(std::string_view key,
+                                                                  std::string_view value) {
+  using Tick = std::optional<std::pair<ProjectId, double>>;
+  if (!key.starts_with(kTickKey)) return Tick();
+  key.remove_prefix(kTickKey.size());
+  std::uint32_t project = 0;
+  double time = 0;
+  const auto of_key = std::from_chars(key.data(), key.data() + key.size(), project);
+  const auto of_value = std::from_chars(value.data(), value.data() + value.size(), time);
+  if (of_key.ec != std::errc() || of_value.ec != std::errc())
+    return Status::Corrupted("the stored tick of a project is corrupted: " + std::string(value));
+  return Tick({ProjectId(project), time});
+}
+
 Result<std::unique_ptr<Publisher>> Publisher::Open(stream::kafka::Cluster& cluster,
                                                    const PublisherOptions& options) {
   if (options.source.empty()) return Status::InvalidArgument("the source has no name");
@@ -70,8 +95,15 @@ Status Publisher::ReadState() {
   auto reader = cluster_.NewReader(stream::kafka::kShortFetch);
   if (!reader.ok()) return reader.status();
   state_ = {};
+  ticks_.clear();
   return stream::kafka::ReadAll(**reader, {options_.producers_topic, 0}, stream::kafka::kBeginning,
                                 kReadPatience, [this](const stream::kafka::Message& row) {
+                                  const auto tick = DecodeTickRow(row.key(), row.value());
+                                  if (!tick.ok()) return tick.status();
+                                  if (*tick) {
+                                    ticks_[(*tick)->first] = (*tick)->second;
+                                    return Status::Ok();
+                                  }
                                   const bool ours = row.key() == options_.source;
                                   if (!ours && !options_.alone) return Status::Ok();
                                   auto state = DecodeSourceState(row.value());
@@ -83,16 +115,15 @@ Status Publisher::ReadState() {
                                 });
 }
 
-Status Publisher::Add(std::string_view envelope) {
-  return AddTo(wire::RouteEvent(envelope, options_.partitions), envelope);
+void Publisher::Add(std::string_view envelope) {
+  AddTo(wire::RouteEvent(envelope, options_.partitions), envelope);
 }
 
-Status Publisher::AddTo(stream::TopicPartition where, std::string_view record) {
+void Publisher::AddTo(stream::TopicPartition where, std::string_view record) {
   added_.push_back({.where = where, .record = std::string(record)});
-  return Status::Ok();
 }
 
-Outcome Publisher::Send(const SourceState& state) {
+Outcome Publisher::Send(const SourceState& state, const LastTicks& changed) {
   if (Outcome o = producer_->Begin(); !o.ok()) return o;
   for (const Added& one : added_)
     if (Outcome o = producer_->Produce(one.where, {}, one.record, &ignored_offset_); !o.ok()) return o;
@@ -100,6 +131,12 @@ Outcome Publisher::Send(const SourceState& state) {
                                      &ignored_offset_);
       !o.ok())
     return o;
+  for (const auto& [project, time] : changed) {
+    TickRow row = EncodeTickRow(project, time);
+    if (Outcome o = producer_->Produce({options_.producers_topic, 0}, row.key, row.value, &ignored_offset_);
+        !o.ok())
+      return o;
+  }
   if (Outcome o = producer_->Flush(); !o.ok()) return o;
   Outcome o;
   do {
@@ -108,7 +145,7 @@ Outcome Publisher::Send(const SourceState& state) {
   return o;
 }
 
-Status Publisher::Commit(const SourceState& state) {
+Status Publisher::Commit(const SourceState& state, const LastTicks& changed) {
   const SourceState before = state_;
   Status last;
   for (int tries = 0; tries < kMaxTries; ++tries) {
@@ -128,7 +165,7 @@ Status Publisher::Commit(const SourceState& state) {
                               std::to_string(state_.events) +
                               " by another publisher; check for another running publisher");
     }
-    const Outcome o = Send(state);
+    const Outcome o = Send(state, changed);
     if (o.ok()) {
       state_ = state;
       break;
@@ -142,6 +179,7 @@ Status Publisher::Commit(const SourceState& state) {
   }
   if (!(state_ == state)) return last;
   added_.clear();
+  for (const auto& [project, time] : changed) ticks_[project] = time;
   return Status::Ok();
 }
 

@@ -7,11 +7,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/stream/hash128.h"
 #include "common/stream/kafka/transport.h"
@@ -36,6 +40,18 @@ struct SourceState {
 std::string EncodeSourceState(const SourceState& state);
 Result<SourceState> DecodeSourceState(std::string_view text);
 
+// The last tick of each project, UNIX s; project 0: of all projects. Sources of one project share them, because each
+// file may be a source of its own.
+using LastTicks = std::map<ProjectId, double>;
+// Rows of the producers' topic, next to those of the sources. DecodeTickRow: none if the row is of a source.
+struct TickRow {
+  std::string key;
+  std::string value;
+};
+TickRow EncodeTickRow(ProjectId project, double time);
+Result<std::optional<std::pair<ProjectId, double>>> DecodeTickRow(std::string_view key,
+                                                                  std::string_view value);
+
 struct PublisherOptions {
   std::string source;            // its name
   std::uint32_t partitions = 8;  // of the deployment; `cobblestone topics check` detects a mismatch
@@ -51,22 +67,26 @@ class Publisher {
                                                  const PublisherOptions& options);
 
   [[nodiscard]] const SourceState& state() const { return state_; }
+  // As stored when this publisher was opened, or by its own commits.
+  [[nodiscard]] const LastTicks& ticks() const { return ticks_; }
 
-  // Adds an event for its topic and partition (wire::RouteEvent). Sent at once, invisible to readers before
-  // Commit().
-  Status Add(std::string_view envelope);
-  // Adds a record that is not an event to a given partition.
-  Status AddTo(stream::TopicPartition where, std::string_view record);
-  // Commits all added records and the new state, or nothing. Retries while the cluster is unavailable.
+  // Adds an event for its topic and partition (wire::RouteEvent). Readers see nothing
+  // of it before Commit().
+  void Add(std::string_view envelope);
+  // Adds a record to a given partition.
+  void AddTo(stream::TopicPartition where, std::string_view record);
+  // Removes the records that were added since the last Commit().
+  void Discard() { added_.clear(); }
+  // Commits all added records, the new state and the ticks that have changed, or nothing. Retries while the cluster is unavailable.
   // kFenced: another publisher has taken over the source. Ok: durable and visible to every reader.
-  Status Commit(const SourceState& state);
+  Status Commit(const SourceState& state, const LastTicks& changed = {});
 
  private:
   Publisher(stream::kafka::Cluster& cluster, PublisherOptions options)
       : cluster_(cluster), options_(std::move(options)) {}
   Status Prepare();
   Status ReadState();
-  stream::kafka::Outcome Send(const SourceState& state);
+  stream::kafka::Outcome Send(const SourceState& state, const LastTicks& changed);
 
   struct Added {
     stream::TopicPartition where;
@@ -77,6 +97,7 @@ class Publisher {
   PublisherOptions options_;
   std::unique_ptr<stream::kafka::Producer> producer_;
   SourceState state_;
+  LastTicks ticks_;
   std::vector<Added> added_;  // kept until the commit, in case they must be sent again
   std::uint64_t ignored_offset_ = 0;
 };

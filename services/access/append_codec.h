@@ -18,20 +18,20 @@
 namespace cobblestone::access {
 
 // Appends to `out`.
-void EncodeAppendBlock(const embedded::AppendBlock& block, std::string* out);
+void EncodeAppendBlock(const intake::AppendBlock& block, std::string* out);
 
 // InvalidArgument: names the error in the bytes. Memory is bounded by a small multiple of the size of `bytes`,
 // whatever lengths the bytes claim.
-Result<embedded::AppendBlock> DecodeAppendBlock(std::string_view bytes);
+Result<intake::AppendBlock> DecodeAppendBlock(std::string_view bytes);
 
 // 32 hexadecimal digits, high half first.
 std::string HashText(const stream::Hash128& hash);
 std::optional<stream::Hash128> ParseHashText(std::string_view text);
 
 // {"lines", "hash"}; an outcome also has "appended" and "refused".
-nlohmann::json ProducerJson(const embedded::ProducerState& producer);
-nlohmann::json OutcomeJson(const embedded::AppendOutcome& outcome);
-Result<embedded::ProducerState> ParseProducerJson(const nlohmann::json& json);
-Result<embedded::AppendOutcome> ParseOutcomeJson(const nlohmann::json& json);
+nlohmann::json ProducerJson(const intake::ProducerState& producer);
+nlohmann::json OutcomeJson(const intake::AppendOutcome& outcome);
+Result<intake::ProducerState> ParseProducerJson(const nlohmann::json& json);
+Result<intake::AppendOutcome> ParseOutcomeJson(const nlohmann::json& json);
 
 }  // namespace cobblestone::access

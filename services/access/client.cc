@@ -16,11 +16,11 @@
 
 namespace cobblestone::access {
 
-using embedded::AppendBlock;
-using embedded::AppendOutcome;
 using embedded::Engine;
-using embedded::ProducerState;
-using embedded::SourceLine;
+using intake::AppendBlock;
+using intake::AppendOutcome;
+using intake::ProducerState;
+using intake::SourceLine;
 
 namespace {
 

@@ -36,12 +36,12 @@ class Client {
                                               const std::function<void(const std::string&)>& report);
 
   virtual Result<nlohmann::json> Ask(const Question& question) = 0;
-  Result<embedded::ProducerState> Producer(const std::string& source);
+  Result<intake::ProducerState> Producer(const std::string& source);
   // `lockstep`: whether the pipeline has `order: lockstep`, so that every source must be ingested in lockstep.
-  Result<embedded::ProducerState> Producer(const std::string& source, bool* lockstep);
+  Result<intake::ProducerState> Producer(const std::string& source, bool* lockstep);
   // Durable on return, and appended exactly once, even if the connection broke and was re-established. kRetry: the
   // running program has ended; the same source may be sent again later.
-  virtual Result<embedded::AppendOutcome> Append(const embedded::AppendBlock& block) = 0;
+  virtual Result<intake::AppendOutcome> Append(const intake::AppendBlock& block) = 0;
   // Returns once everything appended before is processed.
   virtual Status WaitIdle() = 0;
   // One of LongQuestions().

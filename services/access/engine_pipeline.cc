@@ -17,7 +17,7 @@ namespace cobblestone::access {
 using embedded::Engine;
 using embedded::EngineCounts;
 using embedded::EngineMetrics;
-using embedded::ProducerState;
+using intake::ProducerState;
 
 namespace {
 

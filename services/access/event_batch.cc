@@ -10,20 +10,22 @@
 #include "common/wire/control/topics.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/json_lines.h"
-#include "services/access/block_size.h"
 #include "services/events/event_file.h"
-#include "services/events/merge_order.h"
+#include "services/intake/block_maker.h"
 
 namespace cobblestone::access {
 
-using embedded::AppendBlock;
-using embedded::AppendOutcome;
-using embedded::ChainLine;
 using embedded::Engine;
-using embedded::ProducerState;
-using embedded::SourceLine;
 using events::kMaxEventBytes;
-using events::MergeOrder;
+using intake::AppendBlock;
+using intake::AppendOutcome;
+using intake::BlockMaker;
+using intake::ChainLine;
+using intake::Classifier;
+using intake::ProducerState;
+using intake::Separation;
+using intake::SourceLine;
+using intake::Step;
 
 namespace {
 
@@ -39,22 +41,22 @@ constexpr std::size_t kBlocksOnTheirWay = 4;
 struct ReadLine {
   SourceLine line;
   wire::Routing routing;  // of an event
-  bool broadcast = false;
+  std::string problem;    // not empty: the line will be refused
 };
 
 ReadLine Bad(std::string_view raw, std::string problem) {
   if (problem.size() > kLongestReason) problem = problem.substr(0, kLongestReason) + "...";
-  return {.line = {.envelope = {}, .original = std::string(raw), .problem = std::move(problem)}};
+  return {.line = {.envelope = {}, .original = std::string(raw), .problem = problem},
+          .routing = {},
+          .problem = std::move(problem)};
 }
 
 ReadLine ReadEnvelope(std::string_view raw, std::string envelope) {
   const auto routing = wire::PeekRouting(envelope);
   if (!routing) return Bad(raw, "the bytes are not an Envelope");
+  ReadLine read{.line = {.envelope = std::move(envelope)}, .routing = *routing, .problem = {}};
   if (wire::IsOurOwn(routing->kind))
-    return Bad(raw, "only the pipeline may create a " + std::string(wire::EventKindName(routing->kind)));
-  ReadLine read{.line = {.envelope = std::move(envelope)}, .routing = *routing};
-  read.broadcast = routing->kind != wire::EventKind::kTick && routing->kind != wire::EventKind::kBarrier &&
-                   wire::RouteEvent(*routing, 1).topic == wire::kCatalogue;
+    read.problem = "only the pipeline may create a " + std::string(wire::EventKindName(routing->kind));
   return read;
 }
 
@@ -91,9 +93,9 @@ Status CheckLines(const gateway::EventBatch& batch, gateway::EventOutcome* outco
     const ReadLine read = Read(batch.format, raw);
     if (batch.format == gateway::EventBatch::Format::kJsonLines && !raw.empty())
       envelopes->Put(read.line.envelope);
-    if (!read.line.problem.empty()) {
+    if (!read.problem.empty()) {
       ++outcome->bad_lines;
-      if (HasRoom(outcome->bad)) outcome->bad.push_back({.line = line, .reason = read.line.problem});
+      if (HasRoom(outcome->bad)) outcome->bad.push_back({.line = line, .reason = read.problem});
       if (!batch.refuse_bad_lines && !HasRoom(outcome->bad)) return Status::Ok();
     } else if (batch.rights != nullptr && !read.line.envelope.empty() &&
                !batch.rights->May(read.routing.project, read.routing.kind)) {
@@ -303,40 +305,29 @@ Status BatchIngest::Append(const gateway::EventBatch& batch, BatchLines& lines, 
                            ProducerState at, const ProducerState& batch_begin,
                            gateway::EventOutcome* outcome) {
   const bool json = batch.format == gateway::EventBatch::Format::kJsonLines;
-  std::string_view raw;
-  ReadLine read;
-  MergeOrder merges;
-  bool waits = false;  // until all earlier events are processed: its own block
-  const auto step = [&] {
-    if (!lines.Next(&raw)) return false;
-    if (!json || raw.empty()) {
-      read = Read(batch.format, raw);
-    } else if (const std::string_view envelope = envelopes.Take(); envelope.empty()) {
-      read = Read(batch.format, raw);  // bad: parsed again for the reason
-    } else {
-      read = ReadEnvelope(raw, std::string(envelope));
-    }
-    waits = merges.MustWait(read.routing.kind, read.line.envelope);
-    return true;
+  Classifier classifier(Separation::kBroadcasts);
+  BlockMaker maker({.source = batch.source,
+                    .first_line = at.lines,
+                    .lines = {},
+                    .batch_begin = batch_begin,
+                    .owner = batch.sender.owner()});
+  const auto read_line = [&](std::string_view raw) {
+    if (!json || raw.empty()) return Read(batch.format, raw);
+    const std::string_view envelope = envelopes.Take();
+    return envelope.empty() ? Read(batch.format, raw)  // bad: parsed again for the reason
+                            : ReadEnvelope(raw, std::string(envelope));
   };
-  bool more = step();
   const auto next = [&](AppendBlock* block) {
-    if (!more) return false;
-    const bool broadcasts = read.broadcast;
-    const bool alone = waits;
-    *block = {.source = batch.source, .first_line = at.lines, .lines = {}, .barrier = broadcasts || alone};
-    block->batch_begin = batch_begin;
-    block->owner = batch.sender.owner();
-    const std::size_t most_lines = alone ? 1 : broadcasts ? kBlockBroadcasts : kBlockLines;
-    std::size_t bytes = 0;
-    do {
-      bytes += raw.size() + 1;
+    std::string_view raw;
+    while (maker.complete() == 0 && lines.Next(&raw)) {
       at = {.lines = at.lines + 1, .hash = ChainLine(at.hash, raw)};
-      block->lines.push_back(std::move(read.line));
-      more = step();
-    } while (more && !waits && read.broadcast == broadcasts && bytes < kBlockBytes &&
-             block->lines.size() < most_lines);
-    block->hash = at.hash;
+      Step step{.line = read_line(raw).line};
+      if (!step.line.envelope.empty()) classifier.Classify(&step);
+      maker.Put(std::move(step), at.hash);
+    }
+    if (maker.complete() == 0) maker.Close();
+    if (maker.complete() == 0) return false;
+    *block = std::move(maker.Take().block);
     return true;
   };
   return sink_->Append(next, [outcome](const AppendOutcome& one) {

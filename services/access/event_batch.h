@@ -24,6 +24,7 @@
 #include "common/base/status.h"
 #include "services/embedded/engine.h"
 #include "services/gateway/pipeline.h"
+#include "services/intake/block.h"
 
 namespace cobblestone::access {
 
@@ -65,15 +66,15 @@ class EventSink {
   virtual ~EventSink() = default;
   [[nodiscard]] virtual bool lockstep() const = 0;
   // Position of a source, without claiming the source for sending. May be a moment old if another program sends it.
-  virtual Result<embedded::ProducerState> Look(const std::string& source) = 0;
+  virtual Result<intake::ProducerState> Look(const std::string& source) = 0;
   // Exact position, for a caller that continues the source now.
-  virtual Result<embedded::ProducerState> Producer(const std::string& source) = 0;
+  virtual Result<intake::ProducerState> Producer(const std::string& source) = 0;
   // Beginning of the last ingested batch; line 0: unknown.
-  virtual Result<embedded::ProducerState> BatchBegin(const std::string& source) = 0;
+  virtual Result<intake::ProducerState> BatchBegin(const std::string& source) = 0;
   // Appends the blocks that `next` returns until it returns false, in order; durable on return. `done` receives the
   // outcome of each durable block, in order. On an error: the status of the block that was not appended.
-  virtual Status Append(const std::function<bool(embedded::AppendBlock* block)>& next,
-                        const std::function<void(const embedded::AppendOutcome&)>& done) = 0;
+  virtual Status Append(const std::function<bool(intake::AppendBlock* block)>& next,
+                        const std::function<void(const intake::AppendOutcome&)>& done) = 0;
 };
 std::unique_ptr<EventSink> MakeEngineSink(embedded::Engine& engine);
 
@@ -88,7 +89,7 @@ class BatchIngest {
  private:
   // Position up to which repeated lines have been compared.
   struct Compared {
-    embedded::ProducerState upto;
+    intake::ProducerState upto;
     std::uint64_t used = 0;
   };
 
@@ -99,10 +100,10 @@ class BatchIngest {
   class InTurn;
 
   Result<std::optional<stream::Hash128>> HashBefore(const std::string& source, std::uint64_t line);
-  void Remember(const std::string& source, const embedded::ProducerState& upto);
+  void Remember(const std::string& source, const intake::ProducerState& upto);
   // Appends the rest of `lines`, which continues at `at`.
   Status Append(const gateway::EventBatch& batch, BatchLines& lines, EnvelopeQueue& envelopes,
-                embedded::ProducerState at, const embedded::ProducerState& batch_begin,
+                intake::ProducerState at, const intake::ProducerState& batch_begin,
                 gateway::EventOutcome* outcome);
 
   const std::unique_ptr<EventSink> sink_;

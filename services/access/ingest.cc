@@ -16,26 +16,26 @@
 #include "common/wire/control/topics.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/events.h"
-#include "services/access/block_size.h"
-#include "services/events/merge_order.h"
+#include "services/intake/block_maker.h"
 #include "services/pipeline/event_time.h"
 #include "services/pipeline/periods.h"
 
 namespace cobblestone::access {
 
-using embedded::AppendBlock;
-using embedded::ChainLine;
-using embedded::PeriodKindOf;
-using embedded::ProducerState;
-using embedded::SourceLine;
 using events::EventFile;
 using events::EventFormat;
 using events::EventItem;
 using events::EventStream;
-using events::MergeOrder;
+using intake::AppendBlock;
+using intake::BarrierNeed;
+using intake::BlockMaker;
+using intake::ChainLine;
+using intake::Classifier;
+using intake::MadeBlock;
+using intake::ProducerState;
+using intake::Separation;
+using intake::Step;
 using pipeline::PeriodKind;
-using pipeline::PeriodKindOf;
-using pipeline::StandsAlone;
 using pipeline::TickMaker;
 
 namespace {
@@ -43,21 +43,6 @@ namespace {
 // Data read from a pipe is sent after this time, even if the block is small.
 constexpr auto kLongestGathering = std::chrono::milliseconds(50);
 constexpr std::size_t kBlocksAhead = 2;
-
-enum class Barrier {
-  kNone,
-  kJoin,   // may share its block with adjacent steps of its kind
-  kAlone,  // a tick or barrier: everything before it must be processed
-};
-
-// One position in the sequence.
-struct Step {
-  SourceLine line;
-  Barrier barrier = Barrier::kNone;
-  PeriodKind period_kind = PeriodKind::kNothing;  // `order: lockstep` only; kNothing fits into any block
-  bool completion = false;
-  std::uint64_t file_line = 0;  // from 0
-};
 
 // Turns the items of a source into steps, and omits the known ones.
 class StepMaker {
@@ -70,7 +55,10 @@ class StepMaker {
         by_kind_(by_kind),
         name_(options.source),
         changed_(options.changed),
-        known_(known) {}
+        known_(known),
+        classifier_(by_kind    ? Separation::kKinds
+                    : lockstep ? Separation::kMembers
+                               : Separation::kBroadcasts) {}
 
   // Blank lines before an item are counted but contain nothing. Adds the step of one of them, to be taken
   // before the next call; false: none is left before `item`.
@@ -84,7 +72,7 @@ class StepMaker {
     if (lockstep_ && !own_ticks_ && !item.envelope.empty()) {
       if (Status s = PutTicks(item); !s.ok()) return s;
     }
-    Step step{.barrier = item.barrier ? Barrier::kAlone : Barrier::kNone, .file_line = item.line};
+    Step step{.barrier = item.barrier ? BarrierNeed::kAlone : BarrierNeed::kNone, .file_line = item.line};
     if (item.bad()) {
       // A line with neither an event nor an original counts as blank in the pipeline; a record without bytes
       // must be refused instead.
@@ -92,7 +80,7 @@ class StepMaker {
       step.line.problem = item.problem;
     } else if (position_ >= known_.lines) {
       step.line.envelope = item.envelope;
-      Classify(&step);
+      classifier_.Classify(&step);
     }
     return Add(std::move(step), item.raw);
   }
@@ -119,38 +107,13 @@ class StepMaker {
     ticks_.Observe(item.envelope, [&](std::string tick) {
       const std::string raw = tick;
       Status s = Add({.line = {.envelope = std::move(tick)},
-                      .barrier = Barrier::kAlone,
+                      .barrier = BarrierNeed::kAlone,
                       .period_kind = by_kind_ ? PeriodKind::kTick : PeriodKind::kNothing,
                       .file_line = item.line},
                      raw);
       if (!s.ok()) bad = s;
     });
     return bad;
-  }
-
-  void Classify(Step* step) {
-    if (by_kind_) {
-      step->period_kind = PeriodKindOf(step->line.envelope);
-      if (step->period_kind == PeriodKind::kTick) step->barrier = Barrier::kAlone;
-      if (StandsAlone(step->period_kind) && step->barrier == Barrier::kNone) step->barrier = Barrier::kJoin;
-      step->completion = wire::PeekKind(step->line.envelope) == wire::EventKind::kCompletion;
-      return;
-    }
-    const auto kind = wire::PeekKind(step->line.envelope);
-    if (!kind) return;
-    step->completion = *kind == wire::EventKind::kCompletion;
-    if (step->completion || *kind == wire::EventKind::kValidation) return;
-    // The topic does not depend on the number of partitions.
-    const stream::TopicIndex topic = wire::RouteEvent(step->line.envelope, 1).topic;
-    if (*kind == wire::EventKind::kTick || *kind == wire::EventKind::kBarrier) {
-      step->barrier = lockstep_ ? Barrier::kAlone : Barrier::kNone;
-    } else if (wire::IsOurOwn(*kind)) {
-      step->barrier = Barrier::kNone;  // to be refused later
-    } else if (merges_.MustWait(*kind, step->line.envelope)) {
-      step->barrier = Barrier::kAlone;
-    } else if (topic == wire::kCatalogue || (lockstep_ && (topic == wire::kUsers || topic == wire::kTeams))) {
-      step->barrier = Barrier::kJoin;
-    }
   }
 
   Status Add(Step step, std::string_view raw) {
@@ -178,55 +141,28 @@ class StepMaker {
   const std::string changed_;
   const ProducerState known_;
   TickMaker ticks_{credit::kDefaultScalePeriod};  // the same ticks as in `replay`
-  MergeOrder merges_;
+  Classifier classifier_;
   std::deque<Ready> ready_;
   stream::Hash128 chain_;  // up to position_
   stream::Hash128 hash_;   // up to the step taken last
   std::uint64_t position_ = 0;
 };
 
-// A block to be sent, with data for the summary.
-struct Parcel {
-  AppendBlock block;
-  std::size_t bytes = 0;
-  std::uint64_t completions = 0;
-  std::vector<BadLine> bad_lines;
-};
-
 // Queue between the reading thread and the sending thread.
 class Belt {
  public:
-  // Reader: adds one step, to a block with others unless it is a barrier. False if the sender has given up.
-  bool Put(Step step, const stream::Hash128& hash, const Parcel& empty, std::uint64_t position_before) {
+  explicit Belt(AppendBlock pattern) : maker_(std::move(pattern)) {}
+
+  // Reader: adds one step. False if the sender has given up.
+  bool Put(Step step, const stream::Hash128& hash) {
     std::unique_lock lock(mutex_);
-    space_.wait(lock, [&] { return full_.size() < kBlocksAhead || given_up_; });
+    space_.wait(lock, [&] { return maker_.complete() < kBlocksAhead || given_up_; });
     if (given_up_) return false;
-    // A step without a kind, such as a bad line, does not separate two steps of one kind.
-    const bool fits = step.period_kind == PeriodKind::kNothing || open_kind_ == PeriodKind::kNothing ||
-                      step.period_kind == open_kind_;
-    if (step.barrier == Barrier::kAlone || step.barrier != open_barrier_ || !fits) CloseOpen();
-    if (!has_open_) {
-      open_ = empty;
-      open_.block.first_line = position_before;
-      open_since_ = std::chrono::steady_clock::now();
-      open_barrier_ = step.barrier;
-      open_kind_ = PeriodKind::kNothing;
-      open_.block.barrier = step.barrier != Barrier::kNone;
-      open_.block.ends_period = step.barrier == Barrier::kAlone;
-      has_open_ = true;
-    }
-    if (step.period_kind != PeriodKind::kNothing) open_kind_ = step.period_kind;
-    open_.bytes += step.line.envelope.size() + step.line.original.size() + 1;
-    open_.completions += step.completion ? 1 : 0;
-    if (!step.line.problem.empty()) open_.bad_lines.push_back({step.file_line + 1, step.line.problem});
-    open_.block.hash = hash;
-    open_.block.lines.push_back(std::move(step.line));
-    const bool first = open_.block.lines.size() == 1;
-    const bool broadcasts = open_barrier_ == Barrier::kJoin && open_kind_ == PeriodKind::kNothing;
-    if (open_barrier_ == Barrier::kAlone || open_.bytes >= kBlockBytes ||
-        open_.block.lines.size() >= (broadcasts ? kBlockBroadcasts : kBlockLines))
-      CloseOpen();
-    const bool wake = first || !full_.empty();
+    const bool opens = !maker_.has_open();
+    const std::size_t complete = maker_.complete();
+    maker_.Put(std::move(step), hash);
+    if (opens || maker_.complete() > complete) open_since_ = std::chrono::steady_clock::now();
+    const bool wake = opens || maker_.complete() > 0;
     lock.unlock();
     if (wake) ready_.notify_one();
     return true;
@@ -234,7 +170,7 @@ class Belt {
   void End(Status status) {
     {
       std::lock_guard lock(mutex_);
-      CloseOpen();
+      maker_.Close();
       ended_ = true;
       end_status_ = std::move(status);
     }
@@ -242,27 +178,22 @@ class Belt {
   }
 
   // Sender: the next block; false at the end.
-  bool Take(Parcel* parcel) {
+  bool Take(MadeBlock* made) {
     std::unique_lock lock(mutex_);
-    for (;;) {
-      if (!full_.empty()) {
-        *parcel = std::move(full_.front());
-        full_.pop_front();
-        break;
-      }
-      if (has_open_) {
+    while (maker_.complete() == 0) {
+      if (maker_.has_open()) {
         const auto due = open_since_ + kLongestGathering;
         if (std::chrono::steady_clock::now() >= due) {
-          *parcel = std::move(open_);
-          has_open_ = false;
-          break;
+          maker_.Close();
+        } else {
+          ready_.wait_until(lock, due);
         }
-        ready_.wait_until(lock, due);
         continue;
       }
       if (ended_) return false;
       ready_.wait(lock);
     }
+    *made = maker_.Take();
     lock.unlock();
     space_.notify_one();
     return true;
@@ -278,20 +209,10 @@ class Belt {
   [[nodiscard]] const Status& end_status() const { return end_status_; }
 
  private:
-  void CloseOpen() {
-    if (!has_open_) return;
-    full_.push_back(std::move(open_));
-    has_open_ = false;
-  }
-
   std::mutex mutex_;
   std::condition_variable ready_;
   std::condition_variable space_;
-  std::deque<Parcel> full_;
-  Parcel open_;
-  bool has_open_ = false;
-  Barrier open_barrier_ = Barrier::kNone;
-  PeriodKind open_kind_ = PeriodKind::kNothing;
+  BlockMaker maker_;
   std::chrono::steady_clock::time_point open_since_;
   bool ended_ = false;
   bool given_up_ = false;
@@ -304,23 +225,16 @@ struct Reading {
   StepMaker steps;
   Belt belt;
   std::atomic<std::uint64_t> bytes_read{0};
-  std::string source;
-  bool own_ticks;
-  std::uint64_t first;
+  const std::string source;
 
   Reading(std::unique_ptr<EventStream> opened, bool lockstep, bool by_kind, const IngestOptions& options,
           const ProducerState& known)
       : events(std::move(opened)),
         steps(*events, lockstep, by_kind, options, known),
-        source(options.source),
-        own_ticks(lockstep),
-        first(known.lines) {}
+        belt({.source = options.source, .first_line = known.lines, .lines = {}, .own_ticks = lockstep}),
+        source(options.source) {}
 
   void Run() {
-    Parcel empty;
-    empty.block.source = source;
-    empty.block.own_ticks = own_ticks;
-    std::uint64_t position = first;
     Step step;
     try {
       belt.End(events->ForEach([&](const EventItem& item) {
@@ -331,7 +245,7 @@ struct Reading {
             if (Status s = steps.Put(item); !s.ok()) return s;
           bytes_read.store(events->bytes_read(), std::memory_order_relaxed);
           while (steps.Take(&step)) {
-            if (!belt.Put(std::move(step), steps.hash(), empty, position++))
+            if (!belt.Put(std::move(step), steps.hash()))
               return Status::Retry("the sender stopped");  // and has reported the reason
           }
         }
@@ -372,19 +286,19 @@ Status Ingest(Client& client, std::unique_ptr<EventStream> events, const IngestO
       std::make_shared<Reading>(std::move(events), summary->lockstep, ordered, options, *known);
   std::thread reader([reading] { reading->Run(); });
   Status status;
-  for (Parcel parcel; reading->belt.Take(&parcel);) {
-    auto outcome = client.Append(parcel.block);
+  for (MadeBlock made; reading->belt.Take(&made);) {
+    auto outcome = client.Append(made.block);
     if (!outcome.ok()) {
       status = outcome.status();
       reading->belt.GiveUp();
       break;
     }
     taken = outcome->producer;
-    summary->lines += parcel.block.lines.size();
+    summary->lines += made.block.lines.size();
     summary->events += outcome->appended;
     summary->bad += outcome->refused;
-    summary->completions += parcel.completions;
-    for (BadLine& bad : parcel.bad_lines)
+    summary->completions += made.completions;
+    for (BadLine& bad : made.bad_lines)
       if (summary->bad_lines.size() < kMaxBadLinesKept) summary->bad_lines.push_back(std::move(bad));
     if (progress) {
       progress({reading->bytes_read.load(std::memory_order_relaxed), reading->events->bytes_total(),

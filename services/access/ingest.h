@@ -26,6 +26,7 @@
 #include "common/base/status.h"
 #include "services/access/client.h"
 #include "services/events/event_file.h"
+#include "services/intake/block_maker.h"
 
 namespace cobblestone::access {
 
@@ -44,10 +45,7 @@ struct IngestPoint {
   std::uint64_t taken = 0;        // durable events
 };
 
-struct BadLine {
-  std::uint64_t line = 0;  // from 1
-  std::string problem;
-};
+using intake::BadLine;
 inline constexpr std::size_t kMaxBadLinesKept = 20;
 
 struct IngestSummary {

@@ -19,16 +19,15 @@
 #include "common/stream/kafka/read_all.h"
 #include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_codec.h"
-#include "common/wire/events/event_line.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "common/wire/ledger/refused_codec.h"
 #include "services/access/append_codec.h"
 #include "services/access/correction_question.h"
 #include "services/adoption/adoption_totals.h"
 #include "services/corrections/corrections_asked.h"
+#include "services/intake/intake.h"
 #include "services/kafka/kafka_deployment.h"
 #include "services/kafka/kafka_log.h"
-#include "services/pipeline/event_time.h"
 #include "services/pipeline/periods.h"
 #include "services/pipeline/ticker.h"
 #include "services/view/json.h"
@@ -37,11 +36,10 @@ namespace cobblestone::access {
 
 using corrections::CorrectionPlanJson;
 using corrections::PlanCorrections;
-using embedded::AppendBlock;
-using embedded::AppendOutcome;
-using embedded::PeriodKindOf;
-using embedded::ProducerState;
-using embedded::SourceLine;
+using intake::AppendBlock;
+using intake::AppendOutcome;
+using intake::IntakeOptions;
+using intake::ProducerState;
 using kafka::AllRolesOf;
 using kafka::CheckOrder;
 using kafka::CheckTopics;
@@ -54,10 +52,7 @@ using kafka::LogsOf;
 using kafka::PipelineOf;
 using kafka::Reads;
 using kafka::RoleName;
-using pipeline::EncodeTick;
-using pipeline::PeriodEndsBefore;
 using pipeline::PeriodKind;
-using pipeline::PeriodKindOf;
 using pipeline::PipelineOptions;
 using pipeline::SlotCount;
 using pipeline::Ticker;
@@ -163,88 +158,8 @@ class RealKafkaClient final : public KafkaClient {
   Result<AppendOutcome> Append(const AppendBlock& block) override {
     const auto turn = TurnOf(block.source);
     if (!turn.ok()) return turn.status();
-    Source& source = *turn->source;
-    client::Publisher& publisher = *source.publisher;
-    Ticker& ticker = *source.ticker;
-    if (block.first_line != publisher.state().events)
-      return Status::InvalidArgument(
-          "source " + block.source + " is ingested up to line " + std::to_string(publisher.state().events) +
-          ", but this block starts after line " + std::to_string(block.first_line) +
-          "; check for another client that sends under the same name");
-    auto period_kind = static_cast<PeriodKind>(publisher.state().period_kind);
-    if (lockstep()) {
-      const auto kind = PeriodKindOf(block, settings_);
-      if (!kind.ok()) return kind.status();
-      if (PeriodEndsBefore(period_kind, *kind, block.ends_period)) {
-        if (Status s = EndPeriod(source); !s.ok()) return s;
-        period_kind = PeriodKind::kNothing;
-      }
-      if (*kind != PeriodKind::kNothing) period_kind = *kind;
-    } else if (block.barrier || (!source.begun && block.first_line > 0 && drained_ == 0)) {
-      // A broadcast takes effect for everything after it, and for nothing before it. A broadcast that an
-      // earlier publisher of the source sent may not be processed yet.
-      if (Status s = Drain(source); !s.ok()) return s;
-    }
-    source.begun = true;
-    AppendOutcome outcome;
-    std::uint64_t line = block.first_line;
-    const double now = WallClock();
-    ticker.Drop();  // left by a block that could not be appended
-    for (const SourceLine& one : block.lines) {
-      const std::uint64_t number = line++;
-      if (one.envelope.empty() && one.original.empty()) continue;
-      if (one.envelope.empty()) {
-        std::string bytes;
-        wire::EncodeRefused({.refusal = {.reason = wire::RefusalReason::kUndecodable, .detail = one.problem},
-                             .append_time = now,
-                             .original = one.original,
-                             .source = block.source,
-                             .line = number},
-                            &bytes);
-        if (Status s = publisher.AddTo({wire::kRefused, 0}, bytes); !s.ok()) return s;
-        ++outcome.refused;
-        continue;
-      }
-      const auto routing = wire::PeekRouting(one.envelope);
-      if (routing && wire::IsOurOwn(routing->kind))
-        return Status::InvalidArgument("line " + std::to_string(number + 1) + " of " + block.source +
-                                       " is a " + std::string(wire::EventKindName(routing->kind)) +
-                                       ", which only the pipeline may create");
-      if (routing && routing->kind == wire::EventKind::kTick) ticker.OnTick(one.envelope, now);
-      if (routing && settings_.ticks == settings::Ticks::kInput && !block.barrier && !block.own_ticks) {
-        if (const auto tick = ticker.OnEvent(routing->project, one.envelope, now))
-          if (Status s = publisher.AddTo({wire::kCatalogue, 0}, EncodeTick(routing->project, *tick)); !s.ok())
-            return s;
-      }
-      std::string with_line;
-      if (lockstep()) wire::AppendWithLine(number, one.envelope, &with_line);
-      if (Status s = publisher.AddTo(wire::RouteEvent(one.envelope, settings_.partitions),
-                                     lockstep() ? with_line : one.envelope);
-          !s.ok())
-        return s;
-      ++outcome.appended;
-    }
-    client::SourceState state{.events = line,
-                              .hash = block.hash,
-                              .period_kind = static_cast<std::uint32_t>(period_kind),
-                              .owner = block.owner.empty() ? publisher.state().owner : block.owner};
-    outcome.producer = ProducerOf(state);
-    if (block.batch_begin) {
-      state.batch_events = block.batch_begin->lines;
-      state.batch_hash = block.batch_begin->hash;
-    }
-    if (Status s = publisher.Commit(state); !s.ok()) {
-      // Another process sends this source now. The next request opens a new publisher, and reads how far the
-      // source has come.
-      if (s.code() == StatusCode::kFenced) Forget(source);
-      return s;
-    }
-    ticker.Keep();
-    ++appended_;
-    Remember(source);
-    if (block.barrier && !lockstep())
-      if (Status s = Drain(source); !s.ok()) return s;
-    return outcome;
+    TopicSink sink(*this, *turn->source);
+    return intake::Append(block, IntakeOptions::Of(settings_), sink);
   }
 
   std::optional<ProducerState> Published(const std::string& source) override {
@@ -284,6 +199,69 @@ class RealKafkaClient final : public KafkaClient {
     std::optional<ProducerState> known;  // guarded by mutex_: position, while there is a publisher
     std::uint64_t used = 0;              // guarded by mutex_
   };
+  // Lives while its caller has the turn of the source.
+  class TopicSink final : public intake::Sink {
+   public:
+    TopicSink(RealKafkaClient& client, Source& source)
+        : client_(client),
+          source_(source),
+          position_(ProducerOf(source.publisher->state())),
+          period_kind_(static_cast<PeriodKind>(source.publisher->state().period_kind)),
+          now_(WallClock()) {}
+
+    [[nodiscard]] const ProducerState& position() const override { return position_; }
+    [[nodiscard]] PeriodKind period_kind() const override { return period_kind_; }
+    // A broadcast that an earlier publisher of the source sent may not be processed yet.
+    [[nodiscard]] bool must_drain() const override {
+      return !source_.begun && position_.lines > 0 && client_.drained_ == 0;
+    }
+    [[nodiscard]] double now() const override { return now_; }
+    [[nodiscard]] Ticker& ticker() override { return *source_.ticker; }
+
+    Status ReadyForBarrier() override { return Status::Ok(); }  // the workers may start later
+    Status Drain() override { return client_.Drain(source_); }
+    Result<std::uint64_t> PassBarrier(bool ends_period) override {
+      std::uint64_t moved = 0;
+      if (Status s = client_.SendBarrier(source_, {.ends_period = ends_period}, &moved); !s.ok()) return s;
+      if (ends_period) period_kind_ = PeriodKind::kNothing;
+      return moved;
+    }
+
+    void Add(stream::TopicPartition where, std::string_view record) override {
+      source_.publisher->AddTo(where, record);
+    }
+    void Discard() override { source_.publisher->Discard(); }
+    Status Store(const Commit& commit) override {
+      source_.begun = true;
+      if (commit.period_kind != PeriodKind::kNothing) period_kind_ = commit.period_kind;
+      client::SourceState state{.events = commit.position.lines,
+                                .hash = commit.position.hash,
+                                .period_kind = static_cast<std::uint32_t>(period_kind_),
+                                .owner = commit.position.owner};
+      if (commit.batch_begin) {
+        state.batch_events = commit.batch_begin->lines;
+        state.batch_hash = commit.batch_begin->hash;
+      }
+      if (Status s = source_.publisher->Commit(state, source_.ticker->Changes()); !s.ok()) {
+        // Another process sends this source now. The next request opens a new publisher, and reads how far the
+        // source has come.
+        if (s.code() == StatusCode::kFenced) client_.Forget(source_);
+        return s;
+      }
+      source_.ticker->Keep();
+      ++client_.appended_;
+      client_.Remember(source_);
+      position_ = commit.position;
+      return Status::Ok();
+    }
+
+   private:
+    RealKafkaClient& client_;
+    Source& source_;
+    ProducerState position_;
+    PeriodKind period_kind_;
+    const double now_;
+  };
   // A source with an open publisher. While it exists no other thread appends to the source; in lockstep, to
   // any source.
   struct Turn {
@@ -292,17 +270,6 @@ class RealKafkaClient final : public KafkaClient {
   };
 
   [[nodiscard]] bool lockstep() const { return settings_.order == settings::Order::kLockstep; }
-
-  // `order: lockstep` (periods.h). A barrier may pass while accounts of hosts, shares and events of merged hosts are
-  // on their way. Each makes at least one hop between two barriers, so none is on its way when a barrier counts no
-  // hop.
-  Status EndPeriod(Source& source) {
-    std::uint64_t moved = 0;
-    do {
-      if (Status s = SendBarrier(source, {}, &moved); !s.ok()) return s;
-    } while (moved > 0);
-    return SendBarrier(source, {.ends_period = true}, &moved);
-  }
 
   // Waits until everything appended before, from any source, is processed, with its consequences in later stages.
   // Records that a stage writes for itself or for an earlier stage may still be on their way: openings of users,
@@ -335,10 +302,10 @@ class RealKafkaClient final : public KafkaClient {
     }
     client::Publisher& publisher = *source.publisher;
     const std::uint64_t id = NewBarrierId();
-    Status s = publisher.AddTo(
+    publisher.AddTo(
         {wire::kCatalogue, 0},
         wire::EncodeEvent({.head = {.id = id, .project = {}, .time = WallClock()}, .body = barrier}));
-    if (s.ok()) s = publisher.Commit(publisher.state());
+    Status s = publisher.Commit(publisher.state());
     std::set<std::uint32_t> passed;
     auto reported_at = Clock::now();
     const auto deadline = reported_at + kDrainPatience;
@@ -396,8 +363,15 @@ class RealKafkaClient final : public KafkaClient {
                                                          .alone = lockstep()});
     if (!publisher.ok()) return publisher.status();
     turn.source->publisher = std::move(*publisher);
-    turn.source->ticker.emplace(TickerOptions{
-        .last = 0, .future_limit = std::chrono::duration<double>(settings_.future_limit).count()});
+    const client::LastTicks& ticks = turn.source->publisher->ticks();
+    const auto last_of = [&ticks](ProjectId project) {
+      const auto found = ticks.find(project);
+      return found == ticks.end() ? 0.0 : found->second;
+    };
+    turn.source->ticker.emplace(
+        TickerOptions{.last = last_of({}),
+                      .future_limit = std::chrono::duration<double>(settings_.future_limit).count(),
+                      .last_of = last_of});
     Remember(*turn.source);
     return turn;
   }
@@ -442,7 +416,11 @@ class RealKafkaClient final : public KafkaClient {
     if (!turn.ok()) return turn.status();
     std::vector<std::uint64_t> grants(settings_.partitions);
     // In lockstep, grants that wait for the end of the period are in the ledger but not posted.
-    Status s = lockstep() ? EndPeriod(*turn->source) : Status::Ok();
+    Status s;
+    if (lockstep()) {
+      TopicSink sink(*this, *turn->source);
+      s = intake::EndPeriodBefore(PeriodKind::kNothing, true, sink);
+    }
     for (std::uint32_t p = 0; s.ok() && p < settings_.partitions; ++p) {
       const auto ends = (*admin)->EndsOf({wire::kGrants, p});
       s = ends.status();
@@ -476,22 +454,10 @@ class RealKafkaClient final : public KafkaClient {
                                       });
     if (!s.ok()) return s;
     if (!original) return Status::NotFound("unknown refused record " + std::to_string(offset));
-    const auto turn = TurnOf("refused");
+    const auto turn = TurnOf(std::string(intake::kResubmissions));
     if (!turn.ok()) return turn.status();
-    Source& source = *turn->source;
-    client::Publisher& publisher = *source.publisher;
-    const PeriodKind period_kind = lockstep() ? PeriodKindOf(*original) : PeriodKind::kNothing;
-    if (PeriodEndsBefore(static_cast<PeriodKind>(publisher.state().period_kind), period_kind, false))
-      s = EndPeriod(source);
-    if (s.ok()) s = publisher.Add(*original);
-    if (s.ok())
-      s = publisher.Commit(
-          {.events = publisher.state().events + 1, .period_kind = static_cast<std::uint32_t>(period_kind)});
-    if (s.code() == StatusCode::kFenced) Forget(source);
-    // A broadcast takes effect for everything after it, so this call returns only when it is processed.
-    ++appended_;
-    if (s.ok()) s = lockstep() ? EndPeriod(source) : Drain(source);
-    if (!s.ok()) return s;
+    TopicSink sink(*this, *turn->source);
+    if (s = intake::Resubmit({std::move(*original)}, IntakeOptions::Of(settings_), sink); !s.ok()) return s;
     return json{{"resubmitted", offset}};
   }
 

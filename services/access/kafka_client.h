@@ -19,7 +19,7 @@ namespace cobblestone::access {
 class KafkaClient : public Client {
  public:
   // Position of a source whose publisher is open in this process. Does not block; a moment old during an append.
-  virtual std::optional<embedded::ProducerState> Published(const std::string& source) = 0;
+  virtual std::optional<intake::ProducerState> Published(const std::string& source) = 0;
 };
 
 // kRetry: the cluster does not answer. kNotFound, kInvalidArgument: errors of the topics (CheckTopics).

@@ -20,9 +20,9 @@
 
 namespace cobblestone::access {
 
-using embedded::AppendBlock;
-using embedded::AppendOutcome;
-using embedded::ProducerState;
+using intake::AppendBlock;
+using intake::AppendOutcome;
+using intake::ProducerState;
 using kafka::AllRolesOf;
 using kafka::DeploymentOf;
 using kafka::KafkaDeployment;

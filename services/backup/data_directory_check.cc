@@ -7,6 +7,7 @@
 #include "common/stream/embedded/log.h"
 #include "common/wire/control/topics.h"
 #include "services/embedded/engine.h"
+#include "services/embedded/log_rows.h"
 #include "services/pipeline/pipeline.h"
 
 namespace cobblestone::backup {

@@ -26,6 +26,7 @@
 #include "common/stream/hash128.h"
 #include "common/wire/events/events.h"
 #include "services/audit/audit_outcome.h"
+#include "services/intake/block.h"
 #include "services/metrics/ledger_watch.h"
 #include "services/pipeline/periods.h"
 #include "services/pipeline/pipeline.h"
@@ -46,76 +47,12 @@ class Ticker;
 
 namespace cobblestone::embedded {
 
-// Position of a source (a file or a client, by name).
-struct ProducerState {
-  std::uint64_t lines = 0;  // ingested so far
-  stream::Hash128 hash;     // chained over the bytes of these lines, ChainLine()
-  // The only sender that may continue the source over HTTP (gateway::Sender::owner()). Empty: never used over
-  // HTTP. Stored in a row of its own.
-  std::string owner{};
-
-  template <class Self, class F>
-  static void Fields(Self& s, F&& f) {
-    f(s.lines, s.hash);
-  }
-};
-
-// Rows of the log that store the position and the owner of a source.
-std::pair<std::string, std::string> ProducerRow(const std::string& source, const ProducerState& state);
-std::pair<std::string, std::string> OwnerRow(const std::string& source, const std::string& owner);
-// Lines 0 if the source was never used.
-ProducerState ReadProducer(const stream::embedded::Log& log, const std::string& source);
-// Rows that mark a log as one of `order: lockstep` and store the kind of events in the current period.
-std::vector<std::pair<std::string, std::string>> LockstepRows(pipeline::PeriodKind period_kind);
-// kNothing in a log with another order.
-pipeline::PeriodKind LastPeriodKind(const stream::embedded::Log& log);
-
-// Hash chain that identifies the lines of a source that is sent again: hash' = H(hash, bytes of the line).
-stream::Hash128 ChainLine(const stream::Hash128& before, std::string_view line);
-
-// One line of a source.
-struct SourceLine {
-  std::string envelope;  // bytes of the Envelope; empty: the line could not be read
-  std::string original;  // original bytes of a line that could not be read
-  std::string problem;   // reason
-};
-
 // Path of the lock that a backup of this data directory holds from before its first step to its end, and of the copy
 // that it makes (Engine::CopyForBackup). A copy that nobody holds the lock for is left over.
 std::string BackupLockOf(const std::string& data_directory);
 std::string BackupCopyOf(const std::string& data_directory);
 // Folder in which `restore` makes this data directory. While it has restore.lock, Open() returns kInvalidArgument.
 std::string RestoreFolderOf(const std::string& data_directory);
-
-struct AppendBlock {
-  std::string source;
-  std::uint64_t first_line = 0;  // 0 for the first line; must be the producer's `lines`
-  std::vector<SourceLine> lines;
-  stream::Hash128 hash;  // of the source up to the end of this block
-  // Beginning of the batch that this block belongs to, for sources that send batches. Stored with the log
-  // (BatchBegin), so that a repeated batch can be compared.
-  std::optional<ProducerState> batch_begin{};
-  // New owner of the source; empty: the owner is unchanged. The caller has checked that the sender may use the
-  // source.
-  std::string owner{};
-  bool own_ticks = false;  // the source has its own ticks: none are generated
-  bool barrier = false;    // drains everything before the block, then the block itself
-  // `order: lockstep`: the source asks to end the period before this block. If false, only the kind of events
-  // decides, never the boundaries of blocks.
-  bool ends_period = false;
-};
-// `order: lockstep`: broadcasts, hosts, users, teams and each tick are sent in blocks of their own kind with a
-// barrier. Sources generate their ticks. A last block without lines ends the period, which makes the results of
-// earlier blocks visible (services/pipeline/periods.h). Returns the kind of events in the block;
-// kInvalidArgument: the reason why the block is invalid.
-Result<pipeline::PeriodKind> PeriodKindOf(const AppendBlock& block, const settings::RunSettings& settings);
-
-struct AppendOutcome {
-  ProducerState producer;
-  std::uint64_t appended = 0;
-  // Lines that could not be read, or that are watermarks.
-  std::uint64_t refused = 0;
-};
 
 // Durable records, without watermarks.
 struct EngineCounts {
@@ -150,22 +87,22 @@ class Engine {
   Status Stop();
   [[nodiscard]] Status failure() const;
 
-  [[nodiscard]] ProducerState Producer(const std::string& source) const;
+  [[nodiscard]] intake::ProducerState Producer(const std::string& source) const;
   // From the source's last block with a `batch_begin`; line 0 if there is none.
-  [[nodiscard]] ProducerState BatchBegin(const std::string& source) const;
+  [[nodiscard]] intake::ProducerState BatchBegin(const std::string& source) const;
   // Durable on return. kInvalidArgument: the block does not continue the source. Blocks while the stages are
   // too far behind, so that the stages read their input from memory.
-  Result<AppendOutcome> Append(const AppendBlock& block);
+  Result<intake::AppendOutcome> Append(const intake::AppendBlock& block);
   // The same in two steps, so that a caller can have several blocks in flight. A block with a barrier is
   // durable and drained when BeginAppend returns. Blocks of several sources are appended in order of arrival,
   // one block per source and turn: a source that sends without pause delays another source's block by at most
   // one block.
   struct PendingAppend {
-    AppendOutcome outcome;
+    intake::AppendOutcome outcome;
     std::uint64_t ticket = 0;
   };
-  Result<PendingAppend> BeginAppend(const AppendBlock& block);
-  Result<AppendOutcome> FinishAppend(const PendingAppend& pending);
+  Result<PendingAppend> BeginAppend(const intake::AppendBlock& block);
+  Result<intake::AppendOutcome> FinishAppend(const PendingAppend& pending);
   void WaitIdle();
   [[nodiscard]] bool idle() const;
   // `order: lockstep`: sources must be ingested in lockstep.
@@ -230,16 +167,12 @@ class Engine {
  private:
   Engine() = default;
 
-  // The functions below require append_mutex_. A barrier waits until everything before it is drained; nothing
-  // follows until the barrier is drained.
-  Status DrainFor(bool barrier);
-  std::uint64_t AppendDrained(stream::embedded::LogUnit unit, bool barrier);
-  // `order: lockstep`: drains all, and ends the period if the period ends before `next`.
-  Status EndPeriodBefore(pipeline::PeriodKind next, bool asked);
-  // Drains everything before the barrier, then the barrier. Returns the number of records that moved between
-  // partitions since the previous barrier.
-  Result<std::uint64_t> PassBarrier(bool ends_period);
-  void SetPeriodKind(pipeline::PeriodKind period_kind, stream::embedded::LogUnit& unit);
+  class LogSink;  // requires append_mutex_
+
+  // `order: lockstep`: ends the period, which makes everything before it visible.
+  Status EndPeriod();
+  // Appends refused events again; durable on return.
+  Status Resubmit(const std::vector<std::string>& envelopes);
 
   [[nodiscard]] view::QuestionsOptions AskedHow() const;
   void LookAtClockEverySecond();

@@ -9,7 +9,6 @@
 
 #include "common/stream/embedded/indexed_log.h"
 #include "common/wire/control/topics.h"
-#include "common/wire/events/event_codec.h"
 #include "common/wire/ledger/refused_codec.h"
 #include "services/corrections/corrections_asked.h"
 #include "services/embedded/engine.h"
@@ -26,10 +25,7 @@ using corrections::PlanCorrections;
 using ledger::KeepLedgerSums;
 using ledger::LedgerPlaces;
 using nlohmann::json;
-using pipeline::PeriodKind;
-using pipeline::PeriodKindOf;
 using pipeline::SlotCount;
-using pipeline::StandsAlone;
 
 view::QuestionsOptions Engine::AskedHow() const {
   view::QuestionsOptions options{.clock = options_.clock, .names = {}};
@@ -92,10 +88,8 @@ Result<json> Engine::SumLedger(const LedgerPlaces& to, bool from_start,
 // Grants that ACCOUNTS has applied have their postings in the log.
 Result<json> Engine::Corrections(const CorrectionRequest& request,
                                  const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
-  if (lockstep() && started_) {
-    const std::lock_guard lock(append_mutex_);
-    if (Status s = EndPeriodBefore(PeriodKind::kNothing, true); !s.ok()) return s;
-  }
+  if (lockstep() && started_)
+    if (Status s = EndPeriod(); !s.ok()) return s;
   std::vector<std::uint64_t> grants(pipeline_.partitions);
   for (std::uint32_t k = 0; k < pipeline_.partitions; ++k)
     runner_->Query(k, [&](stream::Slot& slot) {
@@ -134,21 +128,7 @@ Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
     original = refused.original;
   }
   if (!original) return Status::NotFound("unknown refused record " + std::to_string(offset));
-  const auto routing = wire::PeekRouting(*original);
-  const stream::TopicPartition to = routing ? wire::RouteEvent(*routing, pipeline_.partitions)
-                                            : stream::TopicPartition{wire::kCompletions, 0};
-  const PeriodKind period_kind = PeriodKindOf(*original);
-  const bool barrier = lockstep() ? StandsAlone(period_kind) : to.topic == wire::kCatalogue;
-  std::lock_guard lock(append_mutex_);
-  if (Status s = lockstep() ? EndPeriodBefore(period_kind, false) : DrainFor(barrier); !s.ok()) return s;
-  stream::embedded::LogUnit unit;
-  if (lockstep() && period_kind != PeriodKind::kNothing) SetPeriodKind(period_kind, unit);
-  unit.outputs.push_back({.where = to, .payload = {}, .count = 1});
-  stream::AppendRecord(unit.outputs.back().payload, *original);
-  log_->WaitDurable(AppendDrained(std::move(unit), barrier));
-  if (lockstep() && started_)
-    if (Status s = EndPeriodBefore(PeriodKind::kNothing, true); !s.ok()) return s;
-  if (Status s = runner_->failure(); !s.ok()) return s;
+  if (Status s = Resubmit({std::move(*original)}); !s.ok()) return s;
   return json{{"resubmitted", offset}};
 }
 

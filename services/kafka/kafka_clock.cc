@@ -33,8 +33,8 @@ void KafkaClock::Look(bool owned, double now) {
   const Ticker::Look look = ticker_->OnClock(now);
   if (!look.warning.empty()) options_.report(look.warning);
   if (!look.tick) return;
-  Status s = publisher_->AddTo({wire::kCatalogue, 0}, EncodeTick({}, *look.tick));
-  if (s.ok()) s = publisher_->Commit({.events = static_cast<std::uint64_t>(*look.tick)});
+  publisher_->AddTo({wire::kCatalogue, 0}, EncodeTick({}, *look.tick));
+  const Status s = publisher_->Commit({.events = static_cast<std::uint64_t>(*look.tick)});
   if (s.ok()) return;
   options_.report("cannot send a tick: " + s.message());
   publisher_.reset();  // the next call reads the position of the published ticks again

@@ -19,6 +19,7 @@
 #include "common/stream/kafka/state_directory.h"
 #include "common/wire/control/topics.h"
 #include "services/embedded/engine.h"
+#include "services/embedded/log_rows.h"
 #include "services/kafka/kafka_cut.h"
 #include "services/kafka/kafka_deployment.h"
 #include "services/kafka/offset_map.h"
@@ -29,6 +30,7 @@ namespace cobblestone::kafka {
 using embedded::LockstepRows;
 using embedded::OwnerRow;
 using embedded::ProducerRow;
+using embedded::TickRow;
 using pipeline::InputsOfSlot;
 using pipeline::MakeSlotFactory;
 using pipeline::PeriodKind;
@@ -343,10 +345,17 @@ class ToEmbedded {
 
   Status CopySources() {
     std::map<std::string, client::SourceState> sources;
+    client::LastTicks ticks;
     PeriodKind period_kind = PeriodKind::kNothing;  // of the last publisher
     Status s = stream::kafka::ReadAll(
         *reader_, {kProducersTopic, 0}, stream::kafka::kBeginning, kMigratePatience,
         [&](const Message& row) {
+          const auto tick = client::DecodeTickRow(row.key(), row.value());
+          if (!tick.ok()) return tick.status();
+          if (*tick) {
+            ticks[(*tick)->first] = (*tick)->second;
+            return Status::Ok();
+          }
           auto state = client::DecodeSourceState(row.value());
           if (!state.ok()) return state.status();
           sources[std::string(row.key())] = *state;
@@ -361,6 +370,7 @@ class ToEmbedded {
       if (!state.owner.empty()) unit.rows.push_back(OwnerRow(name, state.owner));
       ++counts_.sources;
     }
+    for (const auto& [project, time] : ticks) unit.rows.push_back(TickRow(project, time));
     if (lockstep())
       for (auto& row : LockstepRows(period_kind)) unit.rows.push_back(std::move(row));
     last_ticket_ = log_->Append(std::move(unit));

@@ -12,6 +12,7 @@
 #include "common/stream/kafka/state.h"
 #include "common/wire/control/topics.h"
 #include "services/embedded/engine.h"
+#include "services/embedded/log_rows.h"
 #include "services/kafka/kafka_deployment.h"
 #include "services/kafka/migrate.h"
 #include "services/pipeline/pipeline.h"
@@ -21,8 +22,9 @@ namespace cobblestone::kafka {
 using embedded::Engine;
 using embedded::LastPeriodKind;
 using embedded::ProducerRow;
-using embedded::ProducerState;
 using embedded::ReadProducer;
+using embedded::ScanTicks;
+using intake::ProducerState;
 using pipeline::MakeSlot;
 using pipeline::PipelineOptions;
 using pipeline::PipelineSlot;
@@ -264,6 +266,16 @@ class ToKafka {
             [&](std::string_view key, std::string_view) { sources.emplace_back(key.substr(prefix.size())); });
         !s.ok())
       return s;
+    std::vector<std::pair<ProjectId, double>> ticks;
+    if (Status s =
+            ScanTicks(*log_, [&](ProjectId project, double time) { ticks.emplace_back(project, time); });
+        !s.ok())
+      return s;
+    for (const auto& [project, time] : ticks) {
+      client::TickRow row = client::EncodeTickRow(project, time);
+      Status s = StatusOf(producer_->Produce({kProducersTopic, 0}, row.key, row.value, &ignored_));
+      if (!s.ok()) return s;
+    }
     for (const std::string& source : sources) {
       const ProducerState state = ReadProducer(*log_, source);
       ++counts_.sources;

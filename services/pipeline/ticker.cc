@@ -53,9 +53,14 @@ void Ticker::Move(ProjectId project, double time) {
   last_[project.value] = time;
 }
 
-std::map<ProjectId, double> Ticker::Keep() {
+std::map<ProjectId, double> Ticker::Changes() const {
   std::map<ProjectId, double> moved;
-  for (const auto& [project, before] : before_) moved[project] = last_[project.value];
+  for (const auto& [project, before] : before_) moved[project] = last_.at(project.value);
+  return moved;
+}
+
+std::map<ProjectId, double> Ticker::Keep() {
+  auto moved = Changes();
   before_.clear();
   return moved;
 }

@@ -51,8 +51,9 @@ class Ticker {
   // a wrong clock would expire everything that waits.
   Look OnClock(double now);
 
-  // Changes since the last Keep() or Drop(): each project (0: all projects) with its last tick. Call it when the
-  // ticks are appended.
+  // Changes since the last Keep() or Drop(): each project (0: all projects) with its last tick.
+  [[nodiscard]] std::map<ProjectId, double> Changes() const;
+  // The ticks are appended. Returns Changes().
   std::map<ProjectId, double> Keep();
   // Undoes the changes since the last Keep() or Drop(): the ticks were not appended.
   void Drop();

@@ -9,8 +9,8 @@
 
 namespace cobblestone {
 
-using embedded::AppendBlock;
-using embedded::SourceLine;
+using intake::AppendBlock;
+using intake::SourceLine;
 using traffic::GenerateOptions;
 using traffic::Generator;
 

@@ -16,8 +16,8 @@ namespace cobblestone {
 traffic::GenerateOptions PlainTraffic(std::uint64_t results, std::uint64_t hosts, const std::string& policy);
 
 struct Prepared {
-  std::vector<embedded::AppendBlock> members;  // catalogue and members, sent before the measurement
-  std::vector<embedded::AppendBlock>
+  std::vector<intake::AppendBlock> members;  // catalogue and members, sent before the measurement
+  std::vector<intake::AppendBlock>
       blocks;  // one completion and one validation per result; dispatches and trickles, if there are any
   std::uint64_t results = 0;
   std::uint64_t trickles = 0;
@@ -31,7 +31,7 @@ inline constexpr std::uint32_t kNoBlock = UINT32_MAX;
 
 // For each result, by its number: the block that makes the decision on its workunit possible. The block has the
 // last of the four events (two completions, two validations) of the workunit.
-std::vector<std::uint32_t> DecidingBlocks(const std::vector<embedded::AppendBlock>& blocks);
+std::vector<std::uint32_t> DecidingBlocks(const std::vector<intake::AppendBlock>& blocks);
 
 // CPU time of all threads of this process, s.
 double CpuSeconds();

@@ -43,10 +43,10 @@ using access::ClientOf;
 using access::Ingest;
 using access::IngestSummary;
 using audit::Reconcile;
-using embedded::AppendBlock;
 using embedded::Engine;
 using embedded::OpenCopiedState;
 using exports::StateSource;
+using intake::AppendBlock;
 using ledger::LedgerSums;
 using traffic::GenerateOptions;
 

@@ -27,8 +27,8 @@ namespace cobblestone {
 
 using access::EngineGateway;
 using cli::RunLog;
-using embedded::AppendBlock;
 using embedded::Engine;
+using intake::AppendBlock;
 using traffic::GenerateOptions;
 
 namespace {

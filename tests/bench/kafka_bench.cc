@@ -57,8 +57,8 @@
 namespace cobblestone {
 
 using access::ConnectKafka;
-using embedded::AppendBlock;
-using embedded::SourceLine;
+using intake::AppendBlock;
+using intake::SourceLine;
 using kafka::DeploymentOf;
 using kafka::KafkaWorkers;
 using kafka::kProducersTopic;
@@ -218,7 +218,7 @@ settings::RunSettings SettingsOf(const Options& options, const std::string& pref
 void Report(const std::string& what) { std::fprintf(stderr, "  %s\n", what.c_str()); }
 
 void Append(client::Publisher& publisher, const AppendBlock& block) {
-  for (const SourceLine& line : block.lines) Must(publisher.Add(line.envelope));
+  for (const SourceLine& line : block.lines) publisher.Add(line.envelope);
   Must(publisher.Commit({.events = block.first_line + block.lines.size()}));
 }
 

@@ -28,9 +28,9 @@
 
 namespace cobblestone {
 
-using embedded::AppendBlock;
 using embedded::Engine;
 using embedded::EngineMetrics;
+using intake::AppendBlock;
 
 namespace {
 

@@ -36,8 +36,8 @@
 
 namespace cobblestone {
 
-using embedded::AppendBlock;
 using embedded::Engine;
+using intake::AppendBlock;
 using pipeline::MakeSlot;
 using pipeline::PipelineSlot;
 using traffic::GenerateOptions;

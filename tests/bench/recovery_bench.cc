@@ -25,8 +25,8 @@
 
 namespace cobblestone {
 
-using embedded::AppendBlock;
 using embedded::Engine;
+using intake::AppendBlock;
 using traffic::GenerateOptions;
 using traffic::Generator;
 

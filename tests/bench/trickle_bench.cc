@@ -27,8 +27,8 @@
 
 namespace cobblestone {
 
-using embedded::AppendBlock;
 using embedded::Engine;
+using intake::AppendBlock;
 
 namespace {
 

@@ -20,8 +20,8 @@
 
 namespace cobblestone::testing {
 
-using embedded::AppendBlock;
 using embedded::Engine;
+using intake::AppendBlock;
 
 namespace {
 

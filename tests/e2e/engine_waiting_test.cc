@@ -21,9 +21,9 @@
 
 namespace cobblestone::testing {
 
-using embedded::AppendBlock;
 using embedded::Engine;
 using embedded::EngineMetrics;
+using intake::AppendBlock;
 
 namespace {
 

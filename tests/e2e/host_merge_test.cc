@@ -23,8 +23,8 @@
 
 namespace cobblestone::testing {
 
-using embedded::AppendBlock;
 using embedded::Engine;
+using intake::AppendBlock;
 using pipeline::PipelineSlot;
 using traffic::GenerateOptions;
 

@@ -27,8 +27,8 @@
 
 namespace cobblestone::testing {
 
-using embedded::AppendBlock;
 using embedded::Engine;
+using intake::AppendBlock;
 using pipeline::PipelineSlot;
 using replay::LockstepPipeline;
 using traffic::GenerateOptions;

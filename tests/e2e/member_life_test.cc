@@ -18,9 +18,9 @@
 
 namespace cobblestone::testing {
 
-using embedded::AppendBlock;
 using embedded::Engine;
 using exports::StateSource;
+using intake::AppendBlock;
 
 namespace {
 

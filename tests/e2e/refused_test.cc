@@ -18,8 +18,8 @@
 
 namespace cobblestone::testing {
 
-using embedded::AppendBlock;
 using embedded::Engine;
+using intake::AppendBlock;
 
 namespace {
 

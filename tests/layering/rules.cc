@@ -70,6 +70,8 @@ const std::vector<Layer>& Layers() {
        {"common/base", "common/credit", "common/wire", "common/settings", "common/stream",
         "common/stream/runtime", "services/boinc", "services/stage", "services/claims", "services/grants",
         "services/accounts", "services/teams", "services/coordinator"}},
+      {"services/intake",
+       {"common/base", "common/settings", "common/wire", "common/stream", "services/pipeline"}},
       {"services/events",
        {"common/base", "common/credit", "common/settings", "common/wire", "common/stream", "services/boinc",
         "services/pipeline"}},

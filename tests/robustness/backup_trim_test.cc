@@ -17,8 +17,8 @@
 
 namespace cobblestone {
 
-using embedded::AppendBlock;
 using embedded::Engine;
+using intake::AppendBlock;
 
 namespace {
 

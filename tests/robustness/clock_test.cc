@@ -21,9 +21,9 @@
 
 namespace cobblestone {
 
-using embedded::AppendBlock;
 using embedded::Engine;
 using embedded::EngineOptions;
+using intake::AppendBlock;
 
 namespace {
 

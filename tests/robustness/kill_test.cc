@@ -33,8 +33,8 @@ namespace cobblestone {
 
 using corrections::CorrectionRequest;
 using corrections::TargetKind;
-using embedded::AppendBlock;
 using embedded::Engine;
+using intake::AppendBlock;
 using traffic::GenerateOptions;
 
 namespace {

@@ -35,10 +35,10 @@ using access::ClientOf;
 using access::Ingest;
 using access::IngestSummary;
 using access::Question;
-using embedded::AppendBlock;
-using embedded::AppendOutcome;
 using embedded::Engine;
-using embedded::SourceLine;
+using intake::AppendBlock;
+using intake::AppendOutcome;
+using intake::SourceLine;
 using replay::Replay;
 using replay::ReplayOptions;
 

@@ -24,8 +24,8 @@
 
 namespace cobblestone::testing {
 
-using embedded::AppendBlock;
 using embedded::Engine;
+using intake::AppendBlock;
 using traffic::GenerateOptions;
 using traffic::Generator;
 

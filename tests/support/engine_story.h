@@ -44,7 +44,7 @@ class EngineStory : public ::testing::Test {
     Open();
   }
   void Send(double time, wire::EventBody body) {
-    embedded::AppendBlock block{.source = "story", .first_line = id_, .own_ticks = true};
+    intake::AppendBlock block{.source = "story", .first_line = id_, .own_ticks = true};
     block.lines.push_back(
         {.envelope = wire::EncodeEvent(
              {.head = {.id = ++id_, .project = kProject, .time = time}, .body = std::move(body)})});

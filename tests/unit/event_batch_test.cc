@@ -17,10 +17,10 @@ namespace cobblestone {
 
 using access::BatchIngest;
 using access::EventSink;
-using embedded::AppendBlock;
-using embedded::AppendOutcome;
-using embedded::ProducerState;
-using embedded::SourceLine;
+using intake::AppendBlock;
+using intake::AppendOutcome;
+using intake::ProducerState;
+using intake::SourceLine;
 
 namespace {
 

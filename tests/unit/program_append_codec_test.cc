@@ -11,8 +11,8 @@ using access::HashText;
 using access::OutcomeJson;
 using access::ParseHashText;
 using access::ParseOutcomeJson;
-using embedded::AppendBlock;
-using embedded::AppendOutcome;
+using intake::AppendBlock;
+using intake::AppendOutcome;
 
 namespace {
 

@@ -29,7 +29,7 @@ using access::OutcomeJson;
 using access::ProducerJson;
 using access::Question;
 using access::UrlOf;
-using embedded::AppendBlock;
+using intake::AppendBlock;
 
 namespace {
 

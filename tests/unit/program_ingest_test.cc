@@ -22,11 +22,11 @@ using access::IngestOptions;
 using access::IngestSummary;
 using access::ProducerJson;
 using access::Question;
-using embedded::AppendBlock;
-using embedded::AppendOutcome;
-using embedded::ProducerState;
-using embedded::SourceLine;
 using events::EventFile;
+using intake::AppendBlock;
+using intake::AppendOutcome;
+using intake::ProducerState;
+using intake::SourceLine;
 
 namespace {
 

@@ -16,9 +16,9 @@ namespace cobblestone {
 
 using access::BatchIngest;
 using access::EventSink;
-using embedded::AppendBlock;
-using embedded::AppendOutcome;
-using embedded::ProducerState;
+using intake::AppendBlock;
+using intake::AppendOutcome;
+using intake::ProducerState;
 
 namespace {
 

@@ -33,10 +33,10 @@ using cli::CorrectionLosses;
 using cli::CorrectionPlanText;
 using corrections::CorrectionRequest;
 using corrections::TargetKind;
-using embedded::ChainLine;
 using events::EventFormat;
 using events::EventItem;
 using events::EventStream;
+using intake::ChainLine;
 
 namespace {
 

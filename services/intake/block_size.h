@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace cobblestone::access {
+namespace cobblestone::intake {
 
 // A block costs one request and one synced write: large enough to be rare, small enough to overlap with the next one.
 inline constexpr std::size_t kBlockBytes = 1u << 20;
@@ -12,4 +12,4 @@ inline constexpr std::size_t kBlockLines = 20000;
 // appends at a time.)
 inline constexpr std::size_t kBlockBroadcasts = 200;
 
-}  // namespace cobblestone::access
+}  // namespace cobblestone::intake

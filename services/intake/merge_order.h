@@ -15,7 +15,7 @@
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/events.h"
 
-namespace cobblestone::events {
+namespace cobblestone::intake {
 
 class MergeOrder {
  public:
@@ -42,4 +42,4 @@ class MergeOrder {
   std::set<Host> named_;  // hosts in merges since the last wait
 };
 
-}  // namespace cobblestone::events
+}  // namespace cobblestone::intake
