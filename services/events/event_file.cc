@@ -459,12 +459,10 @@ Result<bool> EventFile::NextJson(EventItem* item) {
   if (!more.ok() || !*more) return more;
   item->line = line_;
   if (item->bad()) return true;
-  auto envelope = wire::EnvelopeFromJson(item->raw);
-  if (!envelope.ok()) {
-    item->problem = envelope.status().message();
+  if (const Status s = json_.Read(item->raw, &envelope_); !s.ok()) {
+    item->problem = s.message();
     return true;
   }
-  envelope_ = std::move(*envelope);
   item->envelope = envelope_;
   // `{}` is an event without any fields and encodes to no bytes: it must not be treated as a barrier.
   if (envelope_.empty()) item->problem = "the event has no fields";

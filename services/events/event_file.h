@@ -17,6 +17,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
+#include "common/wire/events/json_lines.h"
 #include "services/boinc/golden_format.h"
 #include "services/events/event_stream.h"
 
@@ -74,8 +75,9 @@ class EventFile final : public EventStream {
   std::unique_ptr<event_file::Input> input_;
   std::uint64_t next_line_ = 0;
   std::uint64_t line_ = 0;  // of the line or record read last
-  std::string envelope_;    // JSON: of the last item
-  std::string raw_;         // golden: the line of the remaining items
+  wire::JsonEventReader json_;
+  std::string envelope_;  // JSON: of the last item
+  std::string raw_;       // golden: the line of the remaining items
   boinc::GoldenReader golden_;
   std::vector<boinc::GoldenItem> items_;
   std::size_t next_item_ = 0;
