@@ -47,7 +47,7 @@ class JsonFastPath {
     std::array<Value, 64> values;
     std::string children;  // encoded messages that it contains, with their tags
   };
-  // Envelope, event, and two levels below; deeper lines are declined.
+  // Messages within messages; deeper ones are declined. The schema has four levels: Envelope, App, TrickleRule, TricklePhase.
   static constexpr std::size_t kLevels = 8;
 
   bool Reserve(std::size_t size);
