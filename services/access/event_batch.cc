@@ -11,6 +11,7 @@
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/json_lines.h"
 #include "services/events/event_file.h"
+#include "services/events/foreign_file.h"
 #include "services/intake/block_maker.h"
 
 namespace cobblestone::access {
@@ -109,6 +110,39 @@ Status CheckLines(const gateway::EventBatch& batch, gateway::EventOutcome* outco
   return lines.status();
 }
 
+// The next line that is not blank; empty at the end.
+std::string_view TakeLine(std::string_view* rest) {
+  rest->remove_prefix(std::min(rest->size(), rest->find_first_not_of(" \t\r\n")));
+  const std::string_view line = rest->substr(0, rest->find('\n'));
+  rest->remove_prefix(line.size());
+  return line;
+}
+
+// A body that is no batch of its content type as a whole: one message instead of one for each line. A batch from the
+// middle of a source may begin with a bad line, so only the first batch is examined as text.
+Status CheckBody(const gateway::EventBatch& batch) {
+  const std::string_view start = batch.body.substr(0, 2 * kMaxEventBytes);
+  const bool text = !events::LooksDelimited(start);
+  const bool json = batch.format == gateway::EventBatch::Format::kJsonLines;
+  const auto is = [](const std::string& what, const std::string& remedy) {
+    return Status::InvalidArgument("the body is " + what + "; no events were ingested: " + remedy);
+  };
+  if (!json && text && start.starts_with('{'))
+    return is("JSON, but its Content-Type is application/x-protobuf", "send it as application/x-ndjson");
+  events::Foreign foreign = batch.first_line == 0 ? events::ForeignStart(start) : events::Foreign{};
+  if (foreign.what == "gzip data" || foreign.what == "zstd data")
+    return is(foreign.what, "set Content-Encoding to gzip or zstd");
+  if (!foreign && json && !text && !events::ForeignRecords(start, true))
+    return is("length-delimited protobuf, but its Content-Type is JSON", "send it as application/x-protobuf");
+  if (!foreign && json && batch.first_line == 0) {
+    std::string_view rest = start;
+    const std::string_view first = TakeLine(&rest);
+    foreign = events::ForeignLines(first, TakeLine(&rest));
+  }
+  return foreign ? is(foreign.what, json ? "send one event per line" : "send length-delimited Envelopes")
+                 : Status::Ok();
+}
+
 // Whether the sender may use a source in this state.
 bool MayUse(const gateway::Sender& sender, const ProducerState& source) {
   if (sender.owner().empty()) return true;  // not over HTTP
@@ -120,6 +154,11 @@ std::string Conflict(const std::string& source, const std::string& what, std::ui
 }
 
 }  // namespace
+
+BatchLines::BatchLines(const gateway::EventBatch& batch) : format_(batch.format), rest_(batch.body) {
+  const bool begins = format_ == gateway::EventBatch::Format::kJsonLines && batch.first_line == 0;
+  if (begins && rest_.starts_with(events::kByteOrderMark)) rest_.remove_prefix(events::kByteOrderMark.size());
+}
 
 bool BatchLines::Next(std::string_view* raw) {
   if (rest_.empty()) return false;
@@ -237,6 +276,7 @@ Result<gateway::EventOutcome> BatchIngest::Take(const gateway::EventBatch& batch
     return Status::InvalidArgument(
         "the pipeline runs with `order: lockstep`, where a source must create its ticks and "
         "barriers itself: ingest the file with `cobblestone ingest`");
+  if (Status s = CheckBody(batch); !s.ok()) return s;
   gateway::EventOutcome outcome;
   const auto seen = sink_->Look(batch.source);
   if (!seen.ok()) return seen.status();

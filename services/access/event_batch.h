@@ -31,7 +31,8 @@ namespace cobblestone::access {
 // Iterates over the lines or records of a body.
 class BatchLines {
  public:
-  explicit BatchLines(const gateway::EventBatch& batch) : format_(batch.format), rest_(batch.body) {}
+  // A byte-order mark at the beginning of a source's text is not part of its first line (event_file.h).
+  explicit BatchLines(const gateway::EventBatch& batch);
 
   // False: the end, or status() tells why the bytes cannot be split. `raw` is the input of the hash chain: a line
   // without its line end (empty for a blank line), or a record. `raw` is valid as long as the body.
@@ -83,7 +84,8 @@ class BatchIngest {
  public:
   explicit BatchIngest(std::unique_ptr<EventSink> sink) : sink_(std::move(sink)) {}
 
-  // Durable on return. kInvalidArgument: bad bytes, too many lines, or the pipeline runs with `order: lockstep`.
+  // Durable on return. kInvalidArgument: bad bytes, a body that is not a batch of its content type, too many lines,
+  // or the pipeline runs with `order: lockstep`.
   Result<gateway::EventOutcome> Take(const gateway::EventBatch& batch);
 
  private:

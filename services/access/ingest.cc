@@ -1,5 +1,6 @@
 #include "services/access/ingest.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -297,6 +298,7 @@ Status Ingest(Client& client, std::unique_ptr<EventStream> events, const IngestO
     summary->lines += made.block.lines.size();
     summary->events += outcome->appended;
     summary->bad += outcome->refused;
+    summary->blank += made.block.lines.size() - outcome->appended - outcome->refused;
     summary->completions += made.completions;
     for (BadLine& bad : made.bad_lines)
       if (summary->bad_lines.size() < kMaxBadLinesKept) summary->bad_lines.push_back(std::move(bad));
@@ -322,6 +324,7 @@ Status Ingest(Client& client, std::unique_ptr<EventStream> events, const IngestO
     if (!shown.ok()) return shown.status();
   }
   summary->sent = true;
+  summary->skipped = std::min(known->lines, reading->steps.position());
   summary->shorter = reading->belt.end_status().ok() && reading->steps.position() < known->lines;
   return reading->belt.end_status();
 }

@@ -51,12 +51,15 @@ inline constexpr std::size_t kMaxBadLinesKept = 20;
 struct IngestSummary {
   events::EventFormat format = events::EventFormat::kJsonLines;
   bool lockstep = false;
-  std::uint64_t known = 0;        // lines that were ingested before
-  std::uint64_t lines = 0;        // ingested now
-  std::uint64_t events = 0;       // appended now
+  // Lines are positions in the sequence of the source (above). `lines` is the sum of `events`, `bad` and `blank`.
+  std::uint64_t known = 0;    // lines that were ingested before
+  std::uint64_t skipped = 0;  // those of them that the source has now; less than `known` in a shorter source
+  std::uint64_t lines = 0;    // ingested now
+  std::uint64_t events = 0;   // appended now; the stages accept or refuse them later
   std::uint64_t completions = 0;  // results among them
-  // Lines that are not events; they are now in the topic `refused`.
+  // Lines that are not events, or events that only the pipeline may write; they are now in the topic `refused`.
   std::uint64_t bad = 0;
+  std::uint64_t blank = 0;           // blank lines, further lines of a message, messages of ignored varieties
   std::vector<BadLine> bad_lines{};  // the first bad lines
   bool shorter = false;              // the source has fewer lines than were ingested before
   // Everything that was read has been sent; an error is then an error of the source.

@@ -23,6 +23,7 @@
 #include "common/wire/ledger/refused_codec.h"
 #include "services/access/append_codec.h"
 #include "services/access/correction_question.h"
+#include "services/access/refused_question.h"
 #include "services/adoption/adoption_totals.h"
 #include "services/corrections/corrections_asked.h"
 #include "services/intake/intake.h"
@@ -133,22 +134,21 @@ class RealKafkaClient final : public KafkaClient {
       answer["order"] = lockstep() ? "lockstep" : "arrival";
       return answer;
     }
-    if (question.path == "/refused") {
-      const auto number = [&](const char* name, std::uint64_t otherwise) {
-        const auto found = question.parameters.find(name);
-        return found == question.parameters.end() ? otherwise : std::stoull(found->second);
-      };
-      return Refused(number("from", 0), number("limit", 100));
-    }
+    if (question.path == "/refused" || question.path == "/refused/count" || question.path == "/refused/point")
+      return AnswerRefused(question, RefusedRecords());
     if (question.path == "/refused/show") {
-      auto list = Refused(std::stoull(question.parameters.at("offset")), 1);
+      const std::string& offset = question.parameters.at("offset");
+      auto list = AnswerRefused({.path = "/refused", .parameters = {{"from", offset}, {"limit", "1"}}},
+                                RefusedRecords());
       if (!list.ok()) return list.status();
       const json& found = (*list)["refused"];
-      if (found.empty() || found[0]["number"] != std::stoull(question.parameters.at("offset")))
-        return Status::NotFound("unknown refused record " + question.parameters.at("offset"));
+      if (found.empty() || found[0]["number"] != std::stoull(offset))
+        return Status::NotFound("unknown refused record " + offset);
       return found[0];
     }
-    if (question.path == "/refused/resubmit") return Resubmit(std::stoull(question.parameters.at("offset")));
+    if (question.path == "/refused/resubmit")
+      return AnswerResubmit(question, RefusedRecords(),
+                            [this](const std::vector<std::string>& events) { return Resubmit(events); });
     if (question.path == "/tasks") return Tasks();
     if (question.path == "/adopted")
       return Adopted(ProjectId(static_cast<std::uint32_t>(std::stoul(question.parameters.at("project")))));
@@ -436,51 +436,48 @@ class RealKafkaClient final : public KafkaClient {
     return CorrectionPlanJson(*plan);
   }
 
-  // Uses its own source, which counts the resubmitted events.
-  Result<json> Resubmit(std::uint64_t offset) {
-    auto reader = cluster_->NewReader(stream::kafka::kShortFetch);
-    if (!reader.ok()) return reader.status();
-    std::optional<std::string> original;
-    bool looked = false;
-    Status s = stream::kafka::ReadAll(**reader, {wire::kRefused, 0}, offset, stream::kafka::Millis(30000),
-                                      [&](const stream::kafka::Message& message) {
-                                        if (std::exchange(looked, true) || message.offset() != offset)
-                                          return Status::Ok();
-                                        wire::Refused refused;
-                                        if (!wire::DecodeRefused(message.value(), &refused))
-                                          return Status::Corrupted("a refused record cannot be decoded");
-                                        original = refused.original;
-                                        return view::MayBeResubmitted(offset, refused);
-                                      });
-    if (!s.ok()) return s;
-    if (!original) return Status::NotFound("unknown refused record " + std::to_string(offset));
+  // Under a source of its own, which counts the resubmitted events.
+  Status Resubmit(const std::vector<std::string>& events) {
     const auto turn = TurnOf(std::string(intake::kResubmissions));
     if (!turn.ok()) return turn.status();
     TopicSink sink(*this, *turn->source);
-    if (s = intake::Resubmit({std::move(*original)}, IntakeOptions::Of(settings_), sink); !s.ok()) return s;
-    return json{{"resubmitted", offset}};
+    return intake::Resubmit(events, IntakeOptions::Of(settings_), sink);
+  }
+
+  RefusedSource RefusedRecords() {
+    return {.partitions = settings_.partitions,
+            .read = [this](std::uint64_t from, const auto& visit) { return ReadRefused(from, visit); },
+            .ends = [this](const std::vector<stream::TopicPartition>& where) { return StableEnds(where); }};
   }
 
   // Offsets number the refusals; the markers of transactions take offsets, too.
-  Result<json> Refused(std::uint64_t from, std::uint64_t limit) {
+  Result<std::uint64_t> ReadRefused(std::uint64_t from,
+                                    const std::function<bool(std::uint64_t, std::string_view)>& visit) {
+    const stream::TopicPartition where{wire::kRefused, 0};
     auto reader = cluster_->NewReader(stream::kafka::kShortFetch);
     if (!reader.ok()) return reader.status();
-    json list = json::array();
     std::uint64_t end = from;
+    bool more = true;
     Status s = stream::kafka::ReadAll(
-        **reader, {wire::kRefused, 0}, from == 0 ? stream::kafka::kBeginning : from,
-        stream::kafka::Millis(30000),
+        **reader, where, from == 0 ? stream::kafka::kBeginning : from, stream::kafka::Millis(30000),
         [&](const stream::kafka::Message& message) {
-          if (list.size() >= limit) return Status::Ok();
-          wire::Refused refused;
-          if (!wire::DecodeRefused(message.value(), &refused))
-            return Status::Corrupted("a refused record cannot be decoded");
-          list.push_back(view::RefusedJson(message.offset(), refused));
-          return Status::Ok();
+          more = visit(message.offset(), message.value());
+          return more ? Status::Ok() : Status::Retry("enough was read");
         },
         &end);
-    if (!s.ok()) return s;
-    return json{{"refused", list}, {"all", end}};
+    if (more) return s.ok() ? Result<std::uint64_t>(end) : s;
+    const auto ends = StableEnds({where});
+    return ends.ok() ? Result<std::uint64_t>(ends->front()) : ends.status();
+  }
+
+  Result<std::vector<std::uint64_t>> StableEnds(const std::vector<stream::TopicPartition>& where) {
+    auto admin = stream::kafka::MakeTopicAdmin(deployment_.cluster);
+    if (!admin.ok()) return admin.status();
+    const auto ends = (*admin)->EndsOfAll(where);
+    if (!ends.ok()) return ends.status();
+    std::vector<std::uint64_t> stable;
+    for (const auto& one : *ends) stable.push_back(one.stable);
+    return stable;
   }
 
   // From the ledger: openings that have become grants. Reads the whole ledger.

@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "common/base/thread.h"
+#include "common/wire/control/topics.h"
 #include "services/access/append_codec.h"
 #include "services/access/correction_question.h"
+#include "services/access/refused_question.h"
 #include "services/adoption/adopted.h"
 #include "services/ledger/ledger_sums.h"
 
@@ -22,7 +24,6 @@ using ledger::LedgerPlaces;
 
 namespace {
 
-constexpr std::uint64_t kMaxRefusalsShown = 10000;
 // A question waits this long for an idle pipeline, then the client repeats it: a stopping server is not
 // delayed.
 constexpr auto kIdlePatience = std::chrono::seconds(1);
@@ -136,6 +137,23 @@ Result<nlohmann::json> AnswerAccount(Engine& engine, Parameters& parameters) {
   return engine.questions().Account(project, *kind, id);
 }
 
+RefusedSource RefusedOf(Engine& engine) {
+  return {
+      .partitions = engine.pipeline().partitions,
+      .read = [&engine](std::uint64_t from, const std::function<bool(std::uint64_t, std::string_view)>& visit)
+          -> Result<std::uint64_t> {
+        const stream::TopicPartition where{wire::kRefused, 0};
+        if (Status s = engine.ForEachRecord(where, visit, from); !s.ok()) return s;
+        return engine.log().DurableEnd(where);
+      },
+      .ends =
+          [&engine](const std::vector<stream::TopicPartition>& places) -> Result<std::vector<std::uint64_t>> {
+        std::vector<std::uint64_t> ends;
+        for (const stream::TopicPartition& where : places) ends.push_back(engine.log().DurableEnd(where));
+        return ends;
+      }};
+}
+
 Result<nlohmann::json> AnswerOf(Engine& engine, const Question& question, Parameters& parameters) {
   const std::string& path = question.path;
   if (path == "/producer") {
@@ -174,19 +192,16 @@ Result<nlohmann::json> AnswerOf(Engine& engine, const Question& question, Parame
     if (!totals.ok()) return totals.status();
     return adoption::TotalsJson(*totals);
   }
-  if (path == "/refused") {
-    const auto from = parameters.Optional<std::uint64_t>("from", 0);
-    const auto limit = parameters.Optional<std::uint64_t>("limit", 20);
-    if (limit > kMaxRefusalsShown)
-      parameters.Fail("limit must be at most " + std::to_string(kMaxRefusalsShown));
-    if (!parameters.status().ok()) return parameters.status();
-    return engine.questions().RefusedList(from, limit);
-  }
-  if (path == "/refused/show" || path == "/refused/resubmit") {
+  if (path == "/refused" || path == "/refused/count" || path == "/refused/point")
+    return AnswerRefused(question, RefusedOf(engine));
+  if (path == "/refused/show") {
     const auto offset = parameters.Required<std::uint64_t>("offset");
     if (!parameters.status().ok()) return parameters.status();
-    return path == "/refused/show" ? engine.questions().RefusedShow(offset) : engine.RefusedResubmit(offset);
+    return engine.questions().RefusedShow(offset);
   }
+  if (path == "/refused/resubmit")
+    return AnswerResubmit(question, RefusedOf(engine),
+                          [&](const std::vector<std::string>& events) { return engine.Resubmit(events); });
   if (path == "/state/copy") return engine.CopyState();
   if (path == "/backup/copy") return engine.CopyForBackup();
   if (path == "/tasks") return engine.Tasks();
@@ -198,10 +213,10 @@ Result<nlohmann::json> AnswerOf(Engine& engine, const Question& question, Parame
 
 const std::vector<QuestionKind>& QuestionKinds() {
   static const std::vector<QuestionKind> kKinds = {
-      {"/producer"},         {"/explain"}, {"/account"},      {"/host-version"},
-      {"/scales"},           {"/refused"}, {"/refused/show"}, {"/refused/resubmit", true},
-      {"/state/copy", true}, {"/tasks"},   {"/idle"},         {"/adopted"},
-      {"/backup/copy", true}};
+      {"/producer"},      {"/explain"},       {"/account"},          {"/host-version"},
+      {"/scales"},        {"/refused"},       {"/refused/show"},     {"/refused/resubmit", true},
+      {"/refused/count"}, {"/refused/point"}, {"/state/copy", true}, {"/tasks"},
+      {"/idle"},          {"/adopted"},       {"/backup/copy", true}};
   return kKinds;
 }
 

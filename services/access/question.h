@@ -33,9 +33,11 @@ const std::vector<QuestionKind>& QuestionKinds();
 //   /host-version?project=P&host=H&version=V[&app=A]    A for the anonymous platform
 //   /scales?project=P
 //   /adopted?project=P                 control totals of an adoption, as the pipeline has them
-//   /refused?from=N&limit=M            refused records from number N on
+//   /refused?...                       refused records (refused_question.h)
+//   /refused/point                     a point in the log, for /refused/count
+//   /refused/count?...                 counts of refused records, by reason
 //   /refused/show?offset=N
-//   /refused/resubmit?offset=N         changes: sends the record again
+//   /refused/resubmit?...              changes: sends refused events again
 //   /state/copy                        changes: copies of all states for another process (Engine::CopyState)
 //   /backup/copy                       changes: copies log and states for a backup (Engine::CopyForBackup)
 //   /audit[?since_days=N]              long (Engine::Audit)

@@ -1,6 +1,7 @@
 #include "services/access/refusals.h"
 
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -13,34 +14,38 @@ using cli::TerminalText;
 using cli::WithCommas;
 using nlohmann::json;
 
-Result<std::uint64_t> RefusedSoFar(Client& client) {
-  auto answer = client.Ask({.path = "/refused", .parameters = {{"limit", "0"}}});
+Result<RefusalsPoint> RefusedSoFar(Client& client) {
+  auto answer = client.Ask({.path = "/refused/point", .parameters = {}});
   if (!answer.ok()) return answer.status();
-  return answer->value("all", std::uint64_t{0});
+  return RefusalsPoint{.number = answer->value("all", std::uint64_t{0}), .since = answer->value("since", "")};
 }
 
-Result<Refusals> RefusedSince(Client& client, std::uint64_t from) {
-  auto answer = client.Ask(
-      {.path = "/refused",
-       .parameters = {{"from", std::to_string(from)}, {"limit", std::to_string(kMaxRefusalsCounted)}}});
+Result<Refusals> RefusedSince(Client& client, const RefusalsPoint& from) {
+  auto answer = client.Ask({.path = "/refused/count",
+                            .parameters = {{"from", std::to_string(from.number)}, {"since", from.since}}});
   if (!answer.ok()) return answer.status();
-  Refusals refusals;
-  for (json& one : (*answer)["refused"]) {
-    // A refusal with a source never was an event; this source's bad lines are already known, and other
-    // sources' are irrelevant.
-    if (one.contains("source")) continue;
-    ++refusals.all;
-    ++refusals.by_reason[one.value("reason", "")];
-    if (refusals.first.size() < kMaxRefusalsListed) refusals.first.push_back(std::move(one));
-  }
+  Refusals refusals{.all = answer->value("events", std::uint64_t{0}),
+                    .results = answer->value("results", std::uint64_t{0}),
+                    .derived = answer->value("derived", std::uint64_t{0}),
+                    .by_reason = (*answer)["reasons"].get<std::map<std::string, std::uint64_t>>(),
+                    .earlier = answer->value("earlier", std::uint64_t{0}),
+                    .first = (*answer)["first"].get<std::vector<json>>(),
+                    .lines = {}};
   refusals.lines.assign(refusals.first.size(), 0);
   return refusals;
 }
 
 void PrintRefusals(const Refusals& refusals) {
-  if (refusals.all == 0) return;
-  std::printf("%s%s events were refused:", WithCommas(refusals.all).c_str(),
-              refusals.all == kMaxRefusalsCounted ? " or more" : "");
+  if (refusals.earlier > 0)
+    std::printf("%s events that were ingested earlier were refused now; see `cobblestone refused list`\n",
+                WithCommas(refusals.earlier).c_str());
+  const std::uint64_t all = refusals.total();
+  if (all == 0) return;
+  if (refusals.all > 0) std::printf("%s events", WithCommas(refusals.all).c_str());
+  if (refusals.derived > 0)
+    std::printf("%s%s claims or grants of accepted events", refusals.all > 0 ? " and " : "",
+                WithCommas(refusals.derived).c_str());
+  std::printf(" were refused:");
   for (const auto& [reason, count] : refusals.by_reason)
     std::printf(" %s %s", reason.c_str(), WithCommas(count).c_str());
   std::printf("\n");
@@ -50,9 +55,9 @@ void PrintRefusals(const Refusals& refusals) {
     std::printf("  %s: %s: %s\n", where.c_str(), refusals.first[i].value("reason", "").c_str(),
                 TerminalText(refusals.first[i].value("detail", "")).c_str());
   }
-  if (refusals.all > refusals.first.size())
+  if (all > refusals.first.size())
     std::printf("  ... and %s more; see `cobblestone refused list`\n",
-                WithCommas(refusals.all - refusals.first.size()).c_str());
+                WithCommas(all - refusals.first.size()).c_str());
 }
 
 json RefusalsJson(const Refusals& refusals) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "services/boinc/client_message.h"
 #include "services/boinc/line_file.h"
 #include "services/boinc/trickle_xml.h"
 
@@ -179,6 +180,8 @@ Status TrickleRowReader::ReadTableLine(std::string_view line, std::vector<Trickl
 Status TrickleRowReader::ReadHeader(const std::vector<std::optional<std::string>>& names) {
   std::vector<std::string> texts;
   for (const auto& name : names) texts.push_back(name.value_or(""));
+  if (IsClientMessage(texts.front()))
+    return Error(begin_, "a message of the database client, not a row; " + std::string(kClientMessageRemedy));
   auto columns = TrickleColumnsNamed(texts);
   if (!columns.ok())
     return Error(begin_,

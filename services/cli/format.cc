@@ -836,8 +836,7 @@ std::string AuditText(const json& answer) {
 
 std::string RefusedListText(const json& answer) {
   const json& list = At(answer, "refused");
-  if (list.empty())
-    return "no refused records from this number on; " + Text(answer, "all") + " refused records in total\n";
+  if (list.empty()) return "no such refused records; " + Text(answer, "all") + " refused records in total\n";
   Table table({"number", "<reason", "<source", "<detail"});
   for (const json& one : list) {
     const std::string place = Has(one, "source") ? Text(one, "source") + " line " + IdText(one, "line")
@@ -847,6 +846,29 @@ std::string RefusedListText(const json& answer) {
   }
   return table.Take() + "\n" + Text(answer, "all") +
          " refused records in total. Details: cobblestone refused show NUMBER\n";
+}
+
+std::string ResubmitText(const json& answer) {
+  constexpr std::size_t kMostLeft = 20;
+  const bool dry_run = At(answer, "dry_run") == true;
+  const json& sent = At(answer, "resubmitted");
+  const json& left = At(answer, "left");
+  std::string text;
+  if (dry_run && !sent.empty()) {
+    Table table({"number", "<reason", "<event", "<detail"});
+    for (const json& one : sent)
+      table.Add({IdText(one, "number"), Text(one, "reason"), Text(one, "kind"), Text(one, "detail")});
+    text += table.Take() + "\n";
+  }
+  text += WithCommas(sent.size()) + (sent.size() == 1 ? " event " : " events ");
+  text += dry_run ? "would be resubmitted\n" : sent.size() == 1 ? "was resubmitted\n" : "were resubmitted\n";
+  if (left.empty()) return text;
+  text += WithCommas(left.size()) + (left.size() == 1 ? " record" : " records") + " cannot be resubmitted:\n";
+  for (std::size_t i = 0; i < std::min(left.size(), kMostLeft); ++i)
+    text += "  " + Text(left[i], "why") + "\n";
+  if (left.size() > kMostLeft)
+    text += "  ... and " + WithCommas(left.size() - kMostLeft) + " more; --json lists all\n";
+  return text;
 }
 
 std::string RefusedText(const json& answer) {

@@ -20,6 +20,8 @@ std::string AuditText(const nlohmann::json& answer);
 // view::Questions::RefusedList(), RefusedShow().
 std::string RefusedListText(const nlohmann::json& answer);
 std::string RefusedText(const nlohmann::json& answer);
+// {"dry_run", "resubmitted": [...], "left": [...]}, as in /refused/resubmit (services/access/refused_question.h).
+std::string ResubmitText(const nlohmann::json& answer);
 
 // "2026-03-01 12:00:00 UTC"; the number itself if it is outside the calendar's range.
 std::string UtcText(double unix_seconds);

@@ -137,7 +137,12 @@ class Engine {
   Result<nlohmann::json> Corrections(
       const corrections::CorrectionRequest& request,
       const std::function<void(std::uint64_t done, std::uint64_t all)>& progress);
+  // Sends the event of refused record number `offset` again. NotFound: no such record. InvalidArgument: it cannot be
+  // resubmitted (view::MayBeResubmitted).
   Result<nlohmann::json> RefusedResubmit(std::uint64_t offset);
+  // Appends refused events again, in this order and in few units; durable on return. On an error a part may have been
+  // appended.
+  Status Resubmit(const std::vector<std::string>& events);
   // Slots: lag, sequence, hash, state, checkpoints; counters of the log.
   nlohmann::json Tasks();
   // Exact when idle.
@@ -171,9 +176,6 @@ class Engine {
 
   // `order: lockstep`: ends the period, which makes everything before it visible.
   Status EndPeriod();
-  // Appends refused events again; durable on return.
-  Status Resubmit(const std::vector<std::string>& envelopes);
-
   [[nodiscard]] view::QuestionsOptions AskedHow() const;
   void LookAtClockEverySecond();
   void StopTicking();

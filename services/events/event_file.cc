@@ -67,9 +67,9 @@ class Input {
 
   void Consume(std::size_t count) { begin_ += count; }
 
-  // Appends more data, unless the end was reached. Invalidates views of data().
+  // Appends more data, unless the end was reached. Invalidates views of data(). After an error, returns it again.
   Status Fill() {
-    if (at_end_) return Status::Ok();
+    if (at_end_ || !failed_.ok()) return failed_;
     if (begin_ > 0) {
       std::memmove(window_.data(), window_.data() + begin_, end_ - begin_);
       end_ -= begin_;
@@ -78,9 +78,13 @@ class Input {
     // Doubles the size each time, so that a long line is moved at most once on average.
     if (window_.size() - end_ < kChunk) window_.resize(std::max(window_.size() * 2, end_ + kChunk));
     const std::size_t before = end_;
-    while (end_ == before && !at_end_) {
-      if (Status s = Step(); !s.ok()) return s;
-    }
+    while (end_ == before && !at_end_ && failed_.ok()) failed_ = Step();
+    return failed_;
+  }
+  // Until data() has at least `count` bytes, or the end was reached.
+  Status FillTo(std::size_t count) {
+    while (data().size() < count && !at_end_)
+      if (Status s = Fill(); !s.ok()) return s;
     return Status::Ok();
   }
 
@@ -239,8 +243,10 @@ class Input {
   [[nodiscard]] std::uint64_t At() const { return read_ - (packed_end_ - packed_begin_); }
 
   [[nodiscard]] Status CutOff(const char* name) const {
-    return Status::InvalidArgument(path_ + ": byte " + std::to_string(At()) + ": the " + name +
-                                   " data is truncated, or the file is still being written");
+    return Status::InvalidArgument(
+        path_ + ": byte " + std::to_string(At()) + ": the " + name +
+        " data is truncated, or the file is still being written; ingest the complete file under the same "
+        "source name: events that are already ingested count once");
   }
   [[nodiscard]] Status Damaged(const char* name, const std::string& why) const {
     return Status::InvalidArgument(path_ + ": around byte " + std::to_string(At()) + ": the " + name +
@@ -253,6 +259,7 @@ class Input {
   std::uint64_t read_ = 0;
   Coding coding_ = Coding::kUnknown;
   bool at_end_ = false;
+  Status failed_;
   std::string window_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
@@ -267,31 +274,6 @@ class Input {
 };
 
 namespace {
-
-// See the first comment of event_file.h.
-bool LooksDelimited(std::string_view start) {
-  constexpr std::size_t kLookedAt = 16;
-  return std::any_of(start.begin(),
-                     start.begin() + static_cast<std::ptrdiff_t>(std::min(start.size(), kLookedAt)),
-                     [](char c) {
-                       const auto byte = static_cast<unsigned char>(c);
-                       return byte < 0x20 && c != '\t' && c != '\n' && c != '\r';
-                     });
-}
-
-// The encoding of text with two or four bytes per character; empty: not recognized by its start. The first
-// character of a file of events has a code below 128.
-std::string_view WideEncoding(std::string_view start) {
-  using namespace std::string_view_literals;
-  if (start.starts_with("\xff\xfe\0\0"sv) || start.starts_with("\0\0\xfe\xff"sv)) return "UTF-32";
-  // A delimited record cannot begin like this: with a length, then field 0.
-  if (start.starts_with("\xff\xfe"sv) || start.starts_with("\xfe\xff"sv)) start.remove_prefix(2);
-  const auto is_ascii = [&](std::size_t at) { return start[at] > 0 && start[at] < 0x7f; };
-  if (start.size() < 4) return {};
-  if (is_ascii(0) && start[1] == 0 && is_ascii(2) && start[3] == 0) return "UTF-16";
-  if (start[0] == 0 && is_ascii(1) && start[2] == 0 && is_ascii(3)) return "UTF-16";
-  return {};
-}
 
 bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
 
@@ -353,40 +335,50 @@ Result<std::unique_ptr<EventFile>> EventFile::Open(const std::string& path, cons
   return file;
 }
 
+// An error of the input behind the first line is left for Next(), which first returns the events before it.
 Status EventFile::Detect() {
-  constexpr std::size_t kEnough = 64;
-  while (input_->data().size() < kEnough && !input_->at_end()) {
-    if (Status s = input_->Fill(); !s.ok()) return s;
-  }
-  if (const std::string_view encoding = event_file::WideEncoding(input_->data()); !encoding.empty())
-    return Status::InvalidArgument(path_ + ": byte 0: text in " + std::string(encoding) +
-                                   "; events must be UTF-8: convert the file with iconv -f " +
-                                   std::string(encoding) + " -t UTF-8");
-  if (event_file::LooksDelimited(input_->data())) {
+  Status filled = input_->FillTo(kForeignStartBytes);
+  if (filled.ok() && MayBeTar(input_->data())) filled = input_->FillTo(kTarStartBytes);
+  if (!filled.ok() && input_->data().empty()) return filled;
+  if (const Foreign foreign = ForeignStart(input_->data())) return NotEvents(foreign);
+  if (LooksDelimited(input_->data())) {
+    const bool whole = input_->at_end() || (input_->total() > 0 && input_->read() == input_->total());
+    if (const Foreign foreign = ForeignRecords(input_->data(), whole)) return NotEvents(foreign);
     format_ = EventFormat::kDelimited;
     return Status::Ok();
   }
-  // Byte order mark that some editors write before UTF-8.
-  if (input_->data().starts_with("\xef\xbb\xbf")) input_->Consume(3);
-  // The first line that is not blank decides; it is not consumed.
-  std::size_t looked = 0;
-  std::size_t start = 0;
+  if (input_->data().starts_with(kByteOrderMark)) input_->Consume(kByteOrderMark.size());
+  std::size_t next = 0;
+  auto first = LookAtLine(&next);
+  if (!first.ok()) return first.status();
+  format_ = boinc::IsGoldenFormat(*first) ? EventFormat::kGolden : EventFormat::kJsonLines;
+  if (!NeedsSecondLine(*first)) return Status::Ok();
+  const std::string kept(*first);
+  const auto second = LookAtLine(&next);
+  if (!second.ok()) return Status::Ok();
+  const Foreign foreign = ForeignLines(kept, *second);
+  return foreign ? NotEvents(foreign) : Status::Ok();
+}
+
+Status EventFile::NotEvents(const Foreign& foreign) const {
+  return Status::InvalidArgument(path_ + ": " + foreign.Text("the file"));
+}
+
+Result<std::string_view> EventFile::LookAtLine(std::size_t* next) {
+  std::size_t looked = *next;
   for (;;) {
     const std::string_view data = input_->data();
     const std::size_t end = data.find('\n', looked);
-    if (end == std::string_view::npos && !input_->at_end() && data.size() - start <= kMaxEventBytes) {
+    if (end == std::string_view::npos && !input_->at_end() && data.size() - *next <= kMaxEventBytes) {
       looked = data.size();
       if (Status s = input_->Fill(); !s.ok()) return s;
       continue;
     }
-    const std::string_view line = data.substr(start, end == std::string_view::npos ? end : end - start);
+    const std::string_view line = data.substr(*next, end == std::string_view::npos ? end : end - *next);
+    *next = end == std::string_view::npos ? data.size() : end + 1;
     // Blank lines stay in memory to be counted, so only a limited number of bytes is examined.
-    if (event_file::IsBlank(line) && end != std::string_view::npos && end < kMaxEventBytes) {
-      start = looked = end + 1;
-      continue;
-    }
-    format_ = boinc::IsGoldenFormat(line) ? EventFormat::kGolden : EventFormat::kJsonLines;
-    return Status::Ok();
+    if (!event_file::IsBlank(line) || end == std::string_view::npos || end >= kMaxEventBytes) return line;
+    looked = *next;
   }
 }
 

@@ -7,6 +7,7 @@
 //                writeDelimitedTo writes them. No magic number, no end mark.
 // A file is delimited if its first sixteen bytes contain a control byte other than tab, CR and LF. JSON has none, and
 // an Envelope begins with the tag of its id, 0x08 (or of another field of its head; all these tags are below 0x20).
+// The name of the file does not matter. A byte-order mark at the beginning of text is skipped.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,9 @@
 #include "common/wire/events/json_lines.h"
 #include "services/boinc/golden_format.h"
 #include "services/events/event_stream.h"
+#include "services/events/foreign_file.h"
 
 namespace cobblestone::events {
-
-// A longer line or record cannot be an event. 1 MiB.
-inline constexpr std::size_t kMaxEventBytes = 1u << 20;
 
 struct EventFileOptions {
   ProjectId project{1};  // for golden files, which name no project
@@ -38,7 +37,8 @@ class Input;
 class EventFile final : public EventStream {
  public:
   // `path` "-": standard input. NotFound: the file cannot be opened. InvalidArgument: it is a directory, its
-  // compression is damaged from the start, or its text is UTF-16 or UTF-32. An empty file has no events (JSON Lines).
+  // compression is damaged from the start, or its beginning shows that it is not a file of events (foreign_file.h). An
+  // empty file has no events (JSON Lines).
   static Result<std::unique_ptr<EventFile>> Open(const std::string& path,
                                                  const EventFileOptions& options = {});
   ~EventFile() override;
@@ -63,6 +63,10 @@ class EventFile final : public EventStream {
   EventFile(std::string path, EventFileOptions options, std::unique_ptr<event_file::Input> input);
 
   Status Detect();
+  [[nodiscard]] Status NotEvents(const Foreign& foreign) const;
+  // The first line from *next on that is not blank; moves *next behind it and consumes nothing. The view is valid
+  // until the next call.
+  Result<std::string_view> LookAtLine(std::size_t* next);
   Result<bool> NextJson(EventItem* item);
   Result<bool> NextGolden(EventItem* item);
   Result<bool> NextDelimited(EventItem* item);

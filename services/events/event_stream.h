@@ -2,6 +2,7 @@
 // same source gives the same items each time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -10,6 +11,9 @@
 #include "common/base/status.h"
 
 namespace cobblestone::events {
+
+// A longer line or record cannot be an event. 1 MiB.
+inline constexpr std::size_t kMaxEventBytes = 1u << 20;
 
 // kRows: from rows of a project's database (adoption.h). kTrickles: from stored trickle messages (trickle_file.h).
 enum class EventFormat : std::uint8_t { kGolden, kJsonLines, kDelimited, kRows, kTrickles };

@@ -293,7 +293,7 @@ TEST(GatewayIngest, ABadBatchIsAnsweredWithItsFirst100Lines) {
   Served served(dir, "");
   ASSERT_TRUE(served.Start()) << served.process().err();
   std::string body;
-  for (int i = 0; i < 100000; ++i) body += "a,line,of,another,format\n";
+  for (int i = 0; i < 100000; ++i) body += "a line of another format\n";
   Reply reply = served.Post(From(0), body, kIngestToken);
   EXPECT_EQ(reply.status, 400);
   EXPECT_EQ(reply.json()["bad"].size(), 100u);

@@ -158,6 +158,263 @@ TEST_F(ProgramIngest, RefusedEventsAreReportedByLine) {
   EXPECT_EQ(Run({"refused", "show", "2", "--data", "data"}).code, 3);
 }
 
+// The numbers of the summary. `lines` is all new lines of the file.
+void ExpectTheSumToHold(const json& summary, const std::string& text) {
+  const auto number = [&](const char* name) { return summary.value(name, std::uint64_t{0}); };
+  EXPECT_EQ(number("lines"), number("accepted") + number("refused") + number("bad") + number("blank"))
+      << summary;
+  EXPECT_EQ(number("events"), number("accepted") + number("refused")) << summary;
+  EXPECT_EQ(number("skipped") + number("lines"),
+            static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n')))
+      << summary;
+  std::uint64_t by_reason = 0;
+  for (const auto& [reason, count] : summary["refused_by_reason"].items())
+    by_reason += count.get<std::uint64_t>();
+  EXPECT_EQ(by_reason, number("refused") + number("refused_derived")) << summary;
+}
+
+constexpr const char* kCompletionOf17 =
+    R"("time":1700000100,"completion":{"result":RESULT,"host":17,"workunit":8,"app":APP,)"
+    R"("app_version":1,"outcome":"OUTCOME_SUCCESS","elapsed_time":10,"cpu_time":10,"peak_flops":1e9,)"
+    R"("sent_time":1700000000,"received_time":1700000090}})";
+std::string CompletionLine(int id, int result, int app) {
+  std::string line = kCompletionOf17;
+  line.replace(line.find("RESULT"), 6, std::to_string(result));
+  line.replace(line.find("APP"), 3, std::to_string(app));
+  return R"({"id":)" + std::to_string(id) + R"(,"project":1,)" + line + "\n";
+}
+
+// One line of each kind: accepted, refused, not an event, blank; then the same file with another line.
+TEST_F(ProgramIngest, TheNumbersOfTheSummaryAddUp) {
+  std::string text = R"({"id":1,"project":1,"time":1700000000,"app":{"app":1,"name":"a","policy":"runtime"}})"
+                     "\n"
+                     R"({"id":2,"project":1,"time":1700000000,"user":{"user":5,"name":"Ada"}})"
+                     "\n{\"id\": seven}\n\n"
+                     R"({"id":3,"project":1,"time":1700000000,"host":{"host":17,"user":5}})"
+                     "\n" +
+                     CompletionLine(4, 9, 77) + CompletionLine(5, 10, 78) + "not even that\n";
+  Write("events.jsonl", text);
+  const Finished first = Run({"ingest", "events.jsonl", "--data", "data", "--json"});
+  EXPECT_EQ(first.code, 1) << first.err;
+  json summary = json::parse(first.out);
+  ExpectTheSumToHold(summary, text);
+  EXPECT_EQ(summary["accepted"], 3) << summary;
+  EXPECT_EQ(summary["results"], 0) << "both completions were refused";
+  EXPECT_EQ(summary["refused"], 2);
+  EXPECT_EQ(summary["refused_by_reason"], json({{"UNKNOWN_APP", 2}}));
+  EXPECT_EQ(summary["bad"], 2);
+  EXPECT_EQ(summary["blank"], 1);
+  EXPECT_EQ(summary["skipped"], 0);
+
+  text += CompletionLine(6, 11, 79) + R"({"id":7,"project":1,"time":1700000000,"user":{"user":6}})" + "\n";
+  Write("events.jsonl", text);
+  const Finished grown = Run({"ingest", "events.jsonl", "--data", "data"});
+  EXPECT_EQ(grown.code, 1);
+  EXPECT_THAT(grown.out, AllOf(HasSubstr(": 1 events ingested, 0 of them results"),
+                               HasSubstr("8 lines were already ingested, skipped"),
+                               HasSubstr("2 new lines: 1 accepted, 1 refused, 0 not events, 0 blank"),
+                               HasSubstr("1 events were refused: UNKNOWN_APP 1\n  line 9: UNKNOWN_APP")));
+  const Finished again = Run({"ingest", "events.jsonl", "--data", "data", "--json"});
+  EXPECT_EQ(again.code, 0);
+  summary = json::parse(again.out);
+  ExpectTheSumToHold(summary, text);
+  EXPECT_EQ(summary["skipped"], 10);
+  // A shorter file.
+  Write("events.jsonl", text.substr(0, text.find('\n') + 1));
+  summary = json::parse(Run({"ingest", "events.jsonl", "--data", "data", "--json"}).out);
+  EXPECT_EQ(summary["skipped"], 1);
+  EXPECT_EQ(summary["known_before"], 10);
+}
+
+// More refusals than one answer lists, and refused events of an earlier file whose partners never came.
+TEST_F(ProgramIngest, EventsOfAnEarlierFileThatAreRefusedNowAreNotOfThisFile) {
+  std::string text = R"({"id":1,"project":1,"time":1700000000,"app":{"app":1,"name":"a","policy":"runtime"}})"
+                     "\n"
+                     R"({"id":2,"project":1,"time":1700000000,"host":{"host":17}})"
+                     "\n" +
+                     CompletionLine(3, 1, 1);
+  Write("early.jsonl", text);
+  json summary = json::parse(Run({"ingest", "early.jsonl", "--data", "data", "--json"}).out);
+  EXPECT_EQ(summary["accepted"], 3) << "the completion waits for its validation";
+  // A year later.
+  Write("late.jsonl", R"({"id":9,"project":1,"time":1735000000,"tick":{"time":1735000000}})"
+                      "\n");
+  const Finished late = Run({"ingest", "late.jsonl", "--data", "data", "--json"});
+  EXPECT_EQ(late.code, 0) << late.out << late.err;
+  summary = json::parse(late.out);
+  ExpectTheSumToHold(summary, Read("late.jsonl"));
+  EXPECT_EQ(summary["accepted"], 1);
+  EXPECT_EQ(summary["refused"], 0);
+  EXPECT_EQ(summary["refused_earlier"], 1) << "the completion that waited";
+  EXPECT_EQ(Ask({"refused", "list"})["all"], 1);
+}
+
+// Refused records: 0 to 2 of app 77, 3 a line that is no event, 4 a host without a number (its name is not kept), 5 to
+// 1204 of app 78.
+class ProgramRefused : public ProgramIngest {
+ protected:
+  static constexpr int kMany = 1200;  // more than one block
+
+  void SetUp() override {
+    std::string text =
+        R"({"id":1,"project":1,"time":1700000000,"app":{"app":1,"name":"a","policy":"runtime"}})"
+        "\n"
+        R"({"id":2,"project":1,"time":1700000000,"host":{"host":17}})"
+        "\n";
+    Write("base.jsonl", text);
+    ASSERT_EQ(Run({"ingest", "base.jsonl", "--data", "data"}).code, 0);
+    Refuse("a.jsonl", CompletionLine(3, 1, 77) + CompletionLine(4, 2, 77) + CompletionLine(5, 3, 77));
+    Refuse("b.jsonl", "no event\n");
+    Refuse("c.jsonl", R"({"id":6,"project":1,"time":1700000000,"host":{"user":99,"name":"x"}})"
+                      "\n");
+    text.clear();
+    for (int n = 0; n < kMany; ++n) text += CompletionLine(100 + n, 100 + n, 78);
+    Refuse("d.jsonl", text);
+    const json listed = Ask({"refused", "list", "--limit", "10000"});
+    ASSERT_EQ(listed["all"], 5 + kMany) << listed.dump(1).substr(0, 4000);
+    ASSERT_EQ(listed["refused"][3]["reason"], "UNDECODABLE");
+    ASSERT_EQ(listed["refused"][4]["left_out"], true);
+  }
+  void Refuse(const std::string& file, const std::string& text) {
+    Write(file, text);
+    ASSERT_EQ(Run({"ingest", file, "--data", "data"}).code, 1);
+  }
+  // The catalogue of the app that was missing.
+  void Define(int app) {
+    const std::string file = "app" + std::to_string(app) + ".jsonl";
+    Write(file, R"({"id":)" + std::to_string(app) + R"(,"project":1,"time":1700000000,"app":{"app":)" +
+                    std::to_string(app) + R"(,"name":"b","policy":"runtime"}})" + "\n");
+    ASSERT_EQ(Run({"ingest", file, "--data", "data"}).code, 0);
+  }
+  std::uint64_t All() { return Ask({"refused", "list", "--limit", "0"})["all"]; }
+  static std::vector<std::uint64_t> NumbersOf(const json& list) {
+    std::vector<std::uint64_t> numbers;
+    for (const json& one : list) numbers.push_back(one["number"]);
+    return numbers;
+  }
+};
+
+TEST_F(ProgramRefused, TheListHasTheNewestRecordsAndFiltersByReason) {
+  EXPECT_EQ(NumbersOf(Ask({"refused", "list", "--last", "2"})["refused"]),
+            (std::vector<std::uint64_t>{kMany + 3, kMany + 4}));
+  EXPECT_EQ(NumbersOf(Ask({"refused", "list", "--reason", "UNDECODABLE"})["refused"]),
+            (std::vector<std::uint64_t>{3}));
+  EXPECT_EQ(NumbersOf(Ask({"refused", "list", "--last", "3", "--reason", "UNDECODABLE", "--reason",
+                           Ask({"refused", "show", "4"})["reason"]})["refused"]),
+            (std::vector<std::uint64_t>{3, 4}));
+  EXPECT_EQ(NumbersOf(Ask(
+                {"refused", "list", "--from", "1", "--limit", "3", "--reason", "UNKNOWN_APP"})["refused"]),
+            (std::vector<std::uint64_t>{1, 2, 5}));
+  EXPECT_EQ(Run({"refused", "list", "--last", "1", "--limit", "1", "--data", "data"}).code, 2);
+  const Finished misspelt = Run({"refused", "list", "--reason", "UNKNOWN_AP", "--data", "data"});
+  EXPECT_EQ(misspelt.code, 2);
+  EXPECT_THAT(misspelt.err, HasSubstr("UNKNOWN_APP"));
+}
+
+TEST_F(ProgramRefused, RangesAndReasonsAreResubmittedAndTheOthersAreNamed) {
+  Define(77);
+  const json done = Ask({"refused", "resubmit", "0-1", "1-4"});
+  EXPECT_EQ(NumbersOf(done["resubmitted"]), (std::vector<std::uint64_t>{0, 1, 2})) << "each once";
+  EXPECT_EQ(NumbersOf(done["left"]), (std::vector<std::uint64_t>{3, 4}));
+  EXPECT_THAT(done["left"][0]["why"].get<std::string>(), HasSubstr("correct the line and ingest it again"));
+  EXPECT_THAT(done["left"][1]["why"].get<std::string>(), HasSubstr("send the event again from its source"));
+  EXPECT_EQ(done["refused_again"], 0) << done;
+  EXPECT_EQ(All(), 5 + kMany);
+  const Finished words = Run({"refused", "resubmit", "2-3", "--data", "data"});
+  EXPECT_EQ(words.code, 1);
+  EXPECT_THAT(words.out,
+              AllOf(HasSubstr("1 event was resubmitted\n"),
+                    HasSubstr("1 record cannot be resubmitted:\n  refused record 3 is not an event")));
+  // Of 0 to 10, only those of one reason.
+  EXPECT_EQ(NumbersOf(Ask({"refused", "resubmit", "0-10", "--reason", "UNDECODABLE"})["left"]),
+            (std::vector<std::uint64_t>{3}));
+}
+
+TEST_F(ProgramRefused, ADryRunListsTheEventsAndSubmitsNothing) {
+  const Finished words = Run({"refused", "resubmit", "0", "3", "--dry-run", "--data", "data"});
+  EXPECT_EQ(words.code, 1) << "record 3 would be left";
+  EXPECT_THAT(words.out, AllOf(HasSubstr("UNKNOWN_APP"), HasSubstr("completion"),
+                               HasSubstr("1 event would be resubmitted"),
+                               HasSubstr("refused record 3 is not an event")));
+  const json all = Ask({"refused", "resubmit", "--all", "--dry-run"});
+  EXPECT_EQ(all["resubmitted"].size(), 3u + kMany);
+  EXPECT_EQ(all["left"].size(), 2u);
+  // An event that was submitted while its app is missing would be refused again by the next command that works.
+  ASSERT_EQ(Run({"ingest", "base.jsonl", "--data", "data"}).code, 0);
+  EXPECT_EQ(All(), 5 + kMany);
+}
+
+TEST_F(ProgramRefused, AllAreResubmittedInBlocksAndTheEventsThatAreRefusedAgainAreCounted) {
+  Define(78);
+  const Finished words = Run({"refused", "resubmit", "--all", "--data", "data"});
+  EXPECT_EQ(words.code, 1);
+  EXPECT_THAT(words.out, AllOf(HasSubstr("1,203 events were resubmitted\n2 records cannot be resubmitted"),
+                               HasSubstr("3 events were refused: UNKNOWN_APP 3")));
+  EXPECT_EQ(All(), 5 + kMany + 3) << "those of app 77";
+  const Finished good = Run({"refused", "resubmit", "5-", "--reason", "MISSING_FIELD", "--data", "data"});
+  EXPECT_EQ(good.code, 0) << "no record has this reason";
+  EXPECT_THAT(good.out, HasSubstr("0 events were resubmitted"));
+  EXPECT_EQ(Run({"audit", "--data", "data"}).code, 0);
+}
+
+TEST_F(ProgramRefused, ArgumentsThatNameNoRecordAreReported) {
+  EXPECT_EQ(Run({"refused", "resubmit", "--data", "data"}).code, 2);
+  EXPECT_EQ(Run({"refused", "resubmit", "--all", "3", "--data", "data"}).code, 2);
+  for (const char* bad : {"ten", "5-3", "3-x", "1..4", "-"}) {
+    SCOPED_TRACE(bad);
+    const Finished asked = Run({"refused", "resubmit", bad, "--data", "data"});
+    EXPECT_EQ(asked.code, 2);
+  }
+  const Finished unknown = Run({"refused", "resubmit", "99999", "--data", "data"});
+  EXPECT_EQ(unknown.code, 3);
+  EXPECT_THAT(unknown.out, HasSubstr("unknown refused record 99999"));
+  Define(77);
+  EXPECT_EQ(Run({"refused", "resubmit", "0", "99999", "--data", "data"}).code, 1) << "record 0 was submitted";
+}
+
+// A fault of the whole file: exit code 2, one message, and no refused record.
+TEST_F(ProgramIngest, AFileThatIsNoFileOfEventsIsNamedAndNothingIsRefused) {
+  Generate("events.jsonl", 50);
+  std::string indented;
+  std::istringstream lines(Read("events.jsonl"));
+  for (std::string line; std::getline(lines, line);) indented += json::parse(line).dump(2) + "\n";
+  Write("indented.json", indented);
+  const std::vector<std::pair<std::string, std::string>> wanted = {
+      {"indented.json", "JSON with one object over several lines; write one event per line: jq -c . FILE"},
+      {"page.jsonl", "an HTML page"},
+      {"warned.jsonl", "a message of a database client"}};
+  Write("page.jsonl", "<!DOCTYPE html>\n<html><title>502 Bad Gateway</title></html>\n");
+  Write("warned.jsonl", "mysql: [Warning] Using a password on the command line interface can be insecure.\n" +
+                            Read("events.jsonl"));
+  for (const auto& [file, what] : wanted) {
+    SCOPED_TRACE(file);
+    const Finished ingested = Run({"ingest", file, "--data", "data"});
+    EXPECT_EQ(ingested.code, 2) << ingested.out;
+    EXPECT_EQ(ingested.out, "");
+    EXPECT_THAT(ingested.err, AllOf(HasSubstr(file + ": the file is "), HasSubstr(what)));
+  }
+  ASSERT_EQ(Run({"ingest", "events.jsonl", "--data", "data"}).code, 0);
+  EXPECT_EQ(Ask({"refused", "list"})["all"], 0);
+}
+
+TEST_F(ProgramIngest, TheEventsBeforeATruncatedEndCountAndAreReported) {
+  for (const char* file : {"events.jsonl.gz", "events.pb.zst"}) {
+    SCOPED_TRACE(file);
+    Generate(file, 20000);  // more than one block of the compression
+    const std::string whole = Read(file);
+    Write(file, whole.substr(0, whole.size() / 2));
+    const Finished cut = Run({"ingest", file, "--data", file + std::string(".data"), "--json"});
+    EXPECT_EQ(cut.code, 2);
+    EXPECT_THAT(cut.err, AllOf(HasSubstr("data is truncated"), HasSubstr("ingest the complete file")));
+    const json first = json::parse(cut.out);
+    EXPECT_GT(first["lines"], 0);
+    Write(file, whole);
+    const Finished complete = Run({"ingest", file, "--data", file + std::string(".data"), "--json"});
+    EXPECT_EQ(complete.code, 0) << complete.err;
+    EXPECT_EQ(json::parse(complete.out)["known_before"], first["lines"]);
+  }
+}
+
 TEST_F(ProgramIngest, EveryQuestionIsAnsweredInWordsAndAsJson) {
   Generate("events.pb.zst");
   ASSERT_EQ(Run({"ingest", "events.pb.zst", "--data", "data"}).code, 0);

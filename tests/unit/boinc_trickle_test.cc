@@ -337,6 +337,9 @@ TEST(TrickleRows, ErrorsNameTheLineAndTheProblem) {
   const Case cases[] = {
       {{"result\tcpu_time", "1\t2"}, "line 1", "the column id is missing"},
       {{"id\tid\tcreate_time\thostid\tvariety\txml"}, "line 1", "the column id occurs twice"},
+      {{"mysql: [Warning] Using a password on the command line interface can be insecure.", header},
+       "line 1",
+       "a message of the database client"},
       {{header, "1\t17\t5\torig\t0"}, "line 2", "a row of 5 columns; the row must have 6"},
       {{"", header, "0\t17\t5\torig\t0\t"}, "line 3", "id is '0'"},
       {{header, "1\tyesterday\t5\torig\t0\t"}, "line 2", "create_time is 'yesterday'"},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/wire/events/event_codec.h"
+#include "common/wire/events/json_lines.h"
 #include "tests/support/in_child.h"
 
 namespace cobblestone {
@@ -201,6 +202,49 @@ TEST_F(EventBatches, ASourceBelongsToTheSenderThatUsedItFirst) {
   EXPECT_EQ(seen_.sources["s"].owner, "server1");
 }
 
+// One message for the body, also with bad_lines=refuse, and nothing is ingested.
+TEST_F(EventBatches, ABodyOfAnotherFormatIsNamed) {
+  using namespace std::string_literals;
+  constexpr auto kJson = EventBatch::Format::kJsonLines;
+  constexpr auto kProtobuf = EventBatch::Format::kDelimited;
+  const std::string line = std::string(kUser) + "\n";
+  const std::string envelope = *wire::EnvelopeFromJson(kUser);
+  const std::string delimited = std::string(1, static_cast<char>(envelope.size())) + envelope;
+  struct Case {
+    EventBatch::Format format;
+    std::string body;
+    const char* what;
+    const char* remedy;
+  };
+  for (const Case& c :
+       {Case{kProtobuf, line, "JSON, but its Content-Type is application/x-protobuf", "x-ndjson"},
+        Case{kJson, delimited, "length-delimited protobuf, but its Content-Type is JSON", "x-protobuf"},
+        Case{kJson, "\x1f\x8b\x08\0\0\0\0\0"s, "gzip data", "Content-Encoding"},
+        Case{kProtobuf, "\x1f\x8b\x08\0\0\0\0\0"s, "gzip data", "Content-Encoding"},
+        Case{kJson, "[" + line + "]", "a JSON array", "one event per line"},
+        Case{kJson, "{\n  \"id\": 1\n}\n", "one object over several lines", "one event per line"},
+        Case{kJson, "<html>\n<body>", "an HTML page", "one event per line"}}) {
+    const auto outcome =
+        ingest_.Take({.source = "s", .format = c.format, .body = c.body, .refuse_bad_lines = true});
+    ASSERT_FALSE(outcome.ok()) << c.what;
+    EXPECT_EQ(outcome.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(outcome.status().message(), HasSubstr(c.what));
+    EXPECT_THAT(outcome.status().message(), HasSubstr(c.remedy));
+  }
+  EXPECT_EQ(seen_.blocks, 0u);
+  // In the middle of a source such a line is a bad line.
+  EXPECT_EQ(Take({.body = line}).lines, 1u);
+  const std::string rest = "[\n" + line;
+  EXPECT_EQ(Take({.first_line = 1, .body = rest, .refuse_bad_lines = true}).bad_lines, 1u);
+}
+
+TEST_F(EventBatches, AByteOrderMarkIsNotPartOfTheFirstLineOfASource) {
+  const std::string line = std::string(kUser) + "\n";
+  const std::string marked = "\xef\xbb\xbf" + line;
+  EXPECT_EQ(Take({.body = marked}).appended, 1u);
+  EXPECT_EQ(Take({.body = line}).repeated, 1u) << "the same source without the mark";
+}
+
 TEST_F(EventBatches, HasAMillionLinesAtMost) {
   const std::string most(1'000'000, '\n');
   EXPECT_EQ(Take({.body = most}).lines, 1'000'000u);
@@ -242,7 +286,7 @@ TEST(EventBatchMemory, IsAtMostFourTimesTheBodyForAnyContent) {
         Case{"a line that is longer as an Envelope",
              R"({"project":1,"estimatedCredit":{"counters":[{},{},{},{},{},{},{},{},{},{},{},{},{}]}})"
              "\n"},
-        Case{"deep nesting", "{\"a\":" + Times("[", 900000) + "\n"}, Case{"one line without end", "[1,"}}) {
+        Case{"deep nesting", "{\"a\":" + Times("[", 900000) + "\n"}, Case{"one line without end", "{1,"}}) {
     const int ended = testing::RunInChild([&] {
       const std::string body = Times(c.line, kBody / c.line.size());
       CountingSink::Seen seen;

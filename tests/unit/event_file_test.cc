@@ -2,10 +2,13 @@
 #include "services/events/event_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/json_lines.h"
@@ -20,6 +23,8 @@ using events::EventWriter;
 using events::kMaxEventBytes;
 
 namespace {
+
+const std::string kByteOrderMark(events::kByteOrderMark);
 
 using testing::TempDir;
 
@@ -241,7 +246,7 @@ TEST(EventFile, FilesWithoutEventsAreReported) {
                         "ELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
                         26));
   EXPECT_EQ(ReadAll(dir / "elf").end.code(), StatusCode::kInvalidArgument);
-  WriteText(dir / "text", "id,project\n1,2\n");
+  WriteText(dir / "text", "some\nwords\n");
   const Reading text = ReadAll(dir / "text");
   ASSERT_EQ(text.items.size(), 2u);
   EXPECT_NE(text.items[0].problem, "");
@@ -267,7 +272,8 @@ TEST(EventFile, TextInAnotherEncodingIsReported) {
     WriteText(dir / "f", bytes);
     const Reading reading = ReadAll(dir / "f");
     EXPECT_EQ(reading.end.code(), StatusCode::kInvalidArgument);
-    EXPECT_NE(reading.end.message().find("/f: byte 0: text in UTF-16"), std::string::npos)
+    EXPECT_NE(reading.end.message().find("/f: the file is text in UTF-16; convert it with iconv -f UTF-16"),
+              std::string::npos)
         << reading.end.message();
   }
   WriteText(dir / "f", "\xff\xfe\0\0{\0\0\0"s);
@@ -281,6 +287,166 @@ TEST(EventFile, TextInAnotherEncodingIsReported) {
   EXPECT_NE(latin.items[1].problem, "");
   EXPECT_EQ(latin.items[1].line, 1u);
   EXPECT_EQ(latin.items[2].problem, "");
+}
+
+struct ForeignCase {
+  const char* name;
+  std::string bytes;
+  const char* what;
+  const char* remedy;
+};
+
+std::string TarOf(const std::string& name) {
+  std::string header = name + std::string(257 - name.size(), '\0') + "ustar" + std::string(1, '\0') + "00";
+  header.resize(512);
+  return header + "{\"id\":1}\n" + std::string(503, '\0');
+}
+
+std::vector<ForeignCase> ForeignCases() {
+  using namespace std::string_literals;
+  const std::string event = *wire::EnvelopeToJson(Tick(1));
+  return {
+      {"zip", "PK\x03\x04\x14\0\0\0\x08\0"s + std::string(100, '\x01'), "a zip archive", "extract it"},
+      {"tar", TarOf("events.jsonl"), "a tar archive", "extract it"},
+      {"xz",
+       "\xfd"
+       "7zXZ\0\0\x04\xe6\xd6"s +
+           std::string(100, '\x01'),
+       "xz data", "decompress it"},
+      {"bzip2", "BZh91AY&SY\x01\x02"s + std::string(100, '\x03'), "bzip2 data", "decompress it"},
+      {"html", "\n<!DOCTYPE HTML>\n<html><body>404 Not Found</body></html>\n", "an HTML page", "curl --fail"},
+      {"html_without_doctype", "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n", "an HTML page",
+       "curl --fail"},
+      {"http", "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n\r\n" + event + "\n",
+       "an HTTP response with its headers", "curl"},
+      {"xml", "<?xml version=\"1.0\"?>\n<users>\n<user><id>1</id></user>\n", "an XML file",
+       "--format trickle-xml"},
+      {"trickles", "<msg_from_host id=\"7\">\n", "an XML file", "--format trickle-xml"},
+      {"array", "[" + event + ",\n" + event + "]\n", "a JSON array", "jq -c '.[]' FILE"},
+      {"array_in_one_line", kByteOrderMark + "[ " + event + "," + event + "]", "a JSON array",
+       "jq -c '.[]' FILE"},
+      {"indented", "{\n  \"id\": \"1\",\n  \"tick\": {\n    \"time\": 7\n  }\n}\n",
+       "one object over several lines", "jq -c . FILE"},
+      {"indented_differently", "{ \"id\" : 1,\r\n\"project\" : 1,\r\n\"tick\" : {} }\r\n",
+       "one object over several lines", "jq -c . FILE"},
+      {"list_in_an_object", "{\"events\": [\n" + event + ",\n" + event + "]}\n",
+       "one object over several lines", "jq -c . FILE"},
+      {"mysql_warning",
+       "mysql: [Warning] Using a password on the command line interface can be insecure.\n" + event + "\n",
+       "output with a message of a database client", "2>&1"},
+      {"csv", "id,project\n1,2\n3,4\n", "a table of rows and columns", "schemas/events.proto"},
+      {"tsv", "1\t2\torig\n\n3\t4\torig\n", "a table of rows and columns", "msg_from_host"},
+      {"mysqldump", "-- MySQL dump 10.19  Distrib 10.3.39-MariaDB\n--\n", "an SQL dump", "cobblestone adopt"},
+      {"inserts", "INSERT INTO `user` VALUES (1,'Ada');\n", "an SQL dump", "cobblestone adopt"},
+      {"image", "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\0\0\0\x01\0"s + std::string(30000, '\xa5'),
+       "binary data, but not length-delimited Envelopes", "check"},
+  };
+}
+
+class ForeignFiles : public ::testing::TestWithParam<ForeignCase> {};
+
+TEST_P(ForeignFiles, AreRefusedAsAWholeWithTheCauseAndTheRemedy) {
+  const TempDir dir;
+  WriteText(dir / "f.jsonl", GetParam().bytes);
+  const Reading reading = ReadAll(dir / "f.jsonl");
+  EXPECT_EQ(reading.end.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(reading.end.message().find("/f.jsonl: the file is "), std::string::npos) << reading.end.message();
+  EXPECT_NE(reading.end.message().find(GetParam().what), std::string::npos) << reading.end.message();
+  EXPECT_NE(reading.end.message().find(GetParam().remedy), std::string::npos) << reading.end.message();
+  EXPECT_EQ(reading.items.size(), 0u)
+      << "an indented file must not give a refused line for each of its lines";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ForeignFiles, ::testing::ValuesIn(ForeignCases()),
+                         [](const auto& one) { return one.param.name; });
+
+// Only the beginning shows what a file is. These files have bad lines, or look like a foreign file in their middle.
+TEST(EventFile, ABadLineAtTheBeginningIsNotAForeignFile) {
+  const TempDir dir;
+  const std::string good = *wire::EnvelopeToJson(Tick(1));
+  for (const std::string& bad :
+       {std::string("some words, and a comma"), std::string("{\"id\": 2, \"proj"),
+        std::string("{\"id\":\"1\","), std::string("{"), std::string("{\"id\": seven}")}) {
+    WriteText(dir / "f", bad + "\n" + good + "\n" + good + "\n[\n<html>\n{\n  \"id\": 1\n}\n");
+    const Reading reading = ReadAll(dir / "f");
+    EXPECT_TRUE(reading.end.ok()) << reading.end.message();
+    ASSERT_EQ(reading.items.size(), 8u) << bad;
+    EXPECT_NE(reading.items[0].problem, "") << bad;
+    EXPECT_EQ(reading.items[1].envelope, Tick(1)) << bad;
+  }
+}
+
+// A writer that keeps a pipe open sends one event: Open() must not wait for the next one.
+TEST(EventFile, TheFirstEventOfAPipeIsReadBeforeTheSecondIsWritten) {
+  const TempDir dir;
+  const std::string path = dir / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const std::string event = *wire::EnvelopeToJson(Name(1, 40)) + "\n";
+  ASSERT_GT(event.size(), events::kForeignStartBytes);
+  std::promise<void> read;
+  std::thread writer([&] {
+    std::ofstream out(path);
+    out << event << std::flush;
+    read.get_future().wait();
+    out << event;
+  });
+  auto file = EventFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EventItem item;
+  const auto first = (*file)->Next(&item);
+  EXPECT_TRUE(first.ok() && *first && item.envelope == Name(1, 40));
+  read.set_value();
+  const auto second = (*file)->Next(&item);
+  EXPECT_TRUE(second.ok() && *second);
+  writer.join();
+}
+
+TEST(EventFile, AByteOrderMarkIsSkippedAndIsNotPartOfTheFirstLine) {
+  const TempDir dir;
+  const std::string good = *wire::EnvelopeToJson(Tick(1));
+  WriteText(dir / "f", kByteOrderMark + good + "\n");
+  Reading reading = ReadAll(dir / "f");
+  ASSERT_EQ(reading.items.size(), 1u);
+  EXPECT_EQ(reading.items[0].problem, "");
+  EXPECT_EQ(reading.items[0].raw, good) << "the hash of the source is that of the same file without the mark";
+  WriteText(dir / "f", kByteOrderMark);
+  reading = ReadAll(dir / "f");
+  EXPECT_TRUE(reading.end.ok()) << reading.end.message();
+  EXPECT_EQ(reading.items.size(), 0u);
+}
+
+TEST(EventFile, TheFormatFollowsFromTheContentsAndNotFromTheName) {
+  const TempDir dir;
+  auto writer = EventWriter::Open(dir / "f.pb");
+  ASSERT_TRUE((*writer)->Write(Tick(1)).ok());
+  ASSERT_TRUE((*writer)->Close().ok());
+  WriteText(dir / "delimited.jsonl", ReadText(dir / "f.pb"));
+  WriteText(dir / "lines.pb", *wire::EnvelopeToJson(Tick(1)) + "\n");
+  const Reading delimited = ReadAll(dir / "delimited.jsonl");
+  EXPECT_EQ(delimited.format, EventFormat::kDelimited);
+  const Reading lines = ReadAll(dir / "lines.pb");
+  EXPECT_EQ(lines.format, EventFormat::kJsonLines);
+  ASSERT_EQ(delimited.items.size() + lines.items.size(), 2u);
+  EXPECT_EQ(delimited.items[0].envelope, Tick(1));
+  EXPECT_EQ(lines.items[0].envelope, Tick(1));
+}
+
+// The first line is read although detection looks at the second, where the compressed data ends.
+TEST(EventFile, ATruncatedFileGivesItsFirstLineEvenIfOnlyTheSecondShowsTheFormat) {
+  const TempDir dir;
+  auto writer = EventWriter::Open(dir / "f.jsonl.gz");
+  ASSERT_TRUE((*writer)
+                  ->Write(std::string("words, in a line that is longer than the start of a file") +
+                          std::string(64, '.'))
+                  .ok());
+  ASSERT_TRUE((*writer)->Close().ok());
+  const std::string whole = ReadText(dir / "f.jsonl.gz");
+  WriteText(dir / "f.jsonl.gz", whole.substr(0, whole.size() - 4));
+  const Reading reading = ReadAll(dir / "f.jsonl.gz");
+  EXPECT_EQ(reading.items.size(), 1u);
+  EXPECT_EQ(reading.end.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(reading.end.message().find("the gzip data is truncated"), std::string::npos)
+      << reading.end.message();
 }
 
 // Zero bytes of a damaged disk, after events or instead of events.

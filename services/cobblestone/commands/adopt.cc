@@ -65,7 +65,7 @@ json OutcomeJson(const Options& options, const Outcome& outcome) {
   answer["source"] = options.source;
   answer["known_before"] = outcome.sent.known;
   answer["taken_in"] = outcome.sent.events;
-  answer["refused"] = outcome.refusals.all;
+  answer["refused"] = outcome.refusals.total();
   answer["refused_events"] = RefusalsJson(outcome.refusals);
   answer["pipeline"] = outcome.then;
   answer["difference"] = outcome.difference;
@@ -232,7 +232,7 @@ int Run(const Options& given) {
     PrintJson(OutcomeJson(options, outcome));
   else
     Print(options, outcome);
-  return outcome.refusals.all > 0 || !outcome.difference.empty() ? kExitProblems : kExitOk;
+  return outcome.refusals.total() > 0 || !outcome.difference.empty() ? kExitProblems : kExitOk;
 }
 
 }  // namespace

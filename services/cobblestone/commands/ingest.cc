@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -94,31 +95,54 @@ void FindTheirLines(const Options& options, Refusals& refusals) {
   if (lines.ok()) refusals.lines = std::move(*lines);  // otherwise the report has no line numbers
 }
 
+// What became of the new lines: lines = accepted + refused + bad + blank. The pipeline drops repeated events without
+// a count of its own; they are accepted.
+struct Account {
+  std::uint64_t accepted = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t results = 0;  // accepted completions
+
+  Account(const IngestSummary& summary, const Refusals& refusals)
+      // Other sources that send at the same time can have refusals, too.
+      : refused(std::min(refusals.all, summary.events)),
+        results(summary.completions - std::min(refusals.results, summary.completions)) {
+    accepted = summary.events - refused;
+  }
+};
+
 json SummaryJson(const IngestOptions& options, const IngestSummary& summary, const Refusals& refusals,
                  double seconds) {
   json bad_lines = json::array();
   for (const BadLine& bad : summary.bad_lines)
     bad_lines.push_back({{"line", bad.line}, {"problem", bad.problem}});
+  const Account account(summary, refusals);
   return {{"source", options.source},
           {"format", EventFormatName(summary.format)},
           {"lockstep", summary.lockstep},
           {"known_before", summary.known},
+          {"skipped", summary.skipped},
           {"lines", summary.lines},
           {"events", summary.events},
-          {"results", summary.completions},
+          {"accepted", account.accepted},
+          {"results", account.results},
+          {"refused", account.refused},
+          {"refused_derived", refusals.derived},
+          {"refused_by_reason", refusals.by_reason},
+          {"refused_earlier", refusals.earlier},
+          {"refused_events", RefusalsJson(refusals)},
           {"bad", summary.bad},
           {"bad_lines", bad_lines},
-          {"refused", refusals.all},
-          {"refused_events", RefusalsJson(refusals)},
+          {"blank", summary.blank},
           {"seconds", seconds}};
 }
 
 void PrintSummary(const IngestOptions& options, const IngestSummary& summary, const Refusals& refusals,
                   double seconds) {
+  const Account account(summary, refusals);
   const double rate = seconds > 0 ? static_cast<double>(summary.events) / seconds : 0;
   std::printf("%s (%s): %s events ingested, %s of them results, in %.1f s (%s events/s)\n",
               options.source.c_str(), std::string(EventFormatName(summary.format)).c_str(),
-              WithCommas(summary.events).c_str(), WithCommas(summary.completions).c_str(), seconds,
+              WithCommas(account.accepted).c_str(), WithCommas(account.results).c_str(), seconds,
               WithCommas(static_cast<std::uint64_t>(rate)).c_str());
   if (summary.shorter) {
     std::printf("no new lines: %s lines of this source were already ingested, and the file is shorter\n",
@@ -127,6 +151,11 @@ void PrintSummary(const IngestOptions& options, const IngestSummary& summary, co
     std::printf("%s lines were already ingested, skipped%s\n", WithCommas(summary.known).c_str(),
                 summary.lines == 0 ? "; no new lines" : "");
   }
+  if (account.accepted < summary.lines)
+    std::printf("%s new lines: %s accepted, %s refused, %s not events, %s blank\n",
+                WithCommas(summary.lines).c_str(), WithCommas(account.accepted).c_str(),
+                WithCommas(account.refused).c_str(), WithCommas(summary.bad).c_str(),
+                WithCommas(summary.blank).c_str());
   if (summary.bad > 0) {
     std::printf("%s lines are not events and were refused:\n", WithCommas(summary.bad).c_str());
     for (const BadLine& bad : summary.bad_lines)
@@ -194,7 +223,7 @@ int Run(const Options& options) {
   }
   if (!status.ok()) return ReportError(status);
   if (!closed.ok()) return ReportError(closed);
-  return summary.bad > 0 || refusals.all > 0 ? kExitProblems : kExitOk;
+  return summary.bad + refusals.total() > 0 ? kExitProblems : kExitOk;
 }
 
 }  // namespace
@@ -246,7 +275,8 @@ void AddIngest(Program& program) {
             "Events go to the running pipeline of the data directory. Without a running pipeline, the command opens\n"
             "the directory itself. Formats are detected from the contents: JSON Lines (one event a line, the JSON\n"
             "mapping of schemas/events.proto), length-delimited protobuf, and the golden format of tests/golden;\n"
-            "each plain, gzip or zstd.\n\n"
+            "each plain, gzip or zstd. Another file, such as a JSON array or an HTML page, is refused as a whole with exit\n"
+            "code 2, and the message says what to do.\n\n"
             "If a file is sent again, only its new lines are ingested: the pipeline counts the lines of a source, and\n"
             "a hash over the lines detects changes. Run the command again after an interruption.\n"
             "Lines that are not events, and events that are refused, are reported with their line numbers and recorded\n"

@@ -159,7 +159,7 @@ Status Correct(Client& client, const Options& options, const CorrectionRequest& 
   const auto refused_before = RefusedSoFar(client);
   if (!refused_before.ok()) return refused_before.status();
   auto events = std::make_unique<Events>(done->plan);
-  const IngestOptions ingest{.file = {}, .source = events->Name(*refused_before)};
+  const IngestOptions ingest{.file = {}, .source = events->Name(refused_before->number)};
   Progress sending("events", options.query.json);
   Status s = Ingest(
       client, std::move(events), ingest,
@@ -206,7 +206,7 @@ int Run(const Options& options) {
       PrintRefusals(done.refusals);
     }
   }
-  return done.refusals.all > 0 ? kExitProblems : kExitOk;
+  return done.refusals.total() > 0 ? kExitProblems : kExitOk;
 }
 
 void AddOptions(Verb& verb, Options& options) {
