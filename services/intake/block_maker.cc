@@ -23,13 +23,13 @@ void Classifier::Classify(Step* step) {
       step->barrier = BarrierNeed::kJoin;
     return;
   }
-  const auto routing = wire::PeekRouting(envelope);
-  if (!routing || wire::IsOurOwn(routing->kind)) return;  // to be refused
-  const wire::EventKind kind = routing->kind;
+  const auto peeked = wire::PeekKind(envelope);
+  if (!peeked || wire::IsOurOwn(*peeked)) return;  // to be refused
+  const wire::EventKind kind = *peeked;
   step->completion = kind == wire::EventKind::kCompletion;
   if (step->completion || kind == wire::EventKind::kValidation) return;
   // The topic does not depend on the number of partitions.
-  const stream::TopicIndex topic = wire::RouteEvent(*routing, 1).topic;
+  const stream::TopicIndex topic = wire::RouteEvent(envelope, 1).topic;
   const bool members = topic == wire::kUsers || topic == wire::kTeams;
   if (kind == wire::EventKind::kTick || kind == wire::EventKind::kBarrier) {
     step->barrier = separation_ == Separation::kMembers ? BarrierNeed::kAlone : BarrierNeed::kNone;
