@@ -221,8 +221,12 @@ class RealKafkaClient final : public KafkaClient {
     Status ReadyForBarrier() override { return Status::Ok(); }  // the workers may start later
     Status Drain() override { return client_.Drain(source_); }
     Result<std::uint64_t> PassBarrier(bool ends_period) override {
+      period_kind_ = PeriodKind::kEnding;
+      client::SourceState state = source_.publisher->state();
+      state.period_kind = static_cast<std::uint32_t>(period_kind_);
       std::uint64_t moved = 0;
-      if (Status s = client_.SendBarrier(source_, {.ends_period = ends_period}, &moved); !s.ok()) return s;
+      if (Status s = client_.SendBarrier(source_, {.ends_period = ends_period}, state, &moved); !s.ok())
+        return s;
       if (ends_period) period_kind_ = PeriodKind::kNothing;
       return moved;
     }
@@ -279,7 +283,7 @@ class RealKafkaClient final : public KafkaClient {
     const std::uint64_t upto = appended_;
     if (drained_ >= upto) return Status::Ok();
     std::uint64_t moved = 0;
-    if (Status s = SendBarrier(source, {}, &moved); !s.ok()) return s;
+    if (Status s = SendBarrier(source, {}, source.publisher->state(), &moved); !s.ok()) return s;
     for (std::uint64_t before = drained_; before < upto && !drained_.compare_exchange_weak(before, upto);) {
     }
     return Status::Ok();
@@ -287,7 +291,9 @@ class RealKafkaClient final : public KafkaClient {
 
   // Sends a barrier and waits for it. A barrier passes through all stages of all partitions, in order with
   // the data; each partition reports its passage and what has moved (WatermarkPassed).
-  Status SendBarrier(Source& source, const wire::Barrier& barrier, std::uint64_t* moved) {
+  // `state` is stored with the barrier.
+  Status SendBarrier(Source& source, const wire::Barrier& barrier, const client::SourceState& state,
+                     std::uint64_t* moved) {
     *moved = 0;
     const stream::TopicPartition where{wire::kPassed, 0};
     if (source.passed == nullptr) {
@@ -305,7 +311,7 @@ class RealKafkaClient final : public KafkaClient {
     publisher.AddTo(
         {wire::kCatalogue, 0},
         wire::EncodeEvent({.head = {.id = id, .project = {}, .time = WallClock()}, .body = barrier}));
-    Status s = publisher.Commit(publisher.state());
+    Status s = publisher.Commit(state);
     std::set<std::uint32_t> passed;
     auto reported_at = Clock::now();
     const auto deadline = reported_at + kDrainPatience;

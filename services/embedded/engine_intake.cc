@@ -87,9 +87,11 @@ class Engine::LogSink final : public intake::Sink {
              wire::EncodeEvent({.head = {.id = 1 + engine_.log_->End({wire::kCatalogue, 0})},
                                 .body = wire::Barrier{.ends_period = ends_period}}));
     LogUnit taken = unit.Take();
-    if (ends_period) SetPeriodKind(PeriodKind::kNothing, taken);
+    SetPeriodKind(PeriodKind::kEnding, taken);
     engine_.log_->Append(std::move(taken));
     if (Status s = Drain(); !s.ok()) return s;
+    // The next stored block replaces the row. If there is none, the end of an empty period is repeated.
+    if (ends_period) engine_.period_kind_ = PeriodKind::kNothing;
     std::uint64_t moved = 0;
     Status read = ReadRecords(
         *engine_.log_, where, at, engine_.log_->End(where), [&](std::uint64_t, std::string_view record) {

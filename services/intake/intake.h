@@ -45,8 +45,9 @@ class Sink {
   // Returns once everything appended before is processed.
   virtual Status Drain() = 0;
   // `order: lockstep`: sends a barrier and returns once it has passed all stages of all partitions, with the number
-  // of records that have moved between partitions since the previous barrier. `ends_period`: period_kind() is then
-  // kNothing.
+  // of records that have moved between partitions since the previous barrier. kEnding is stored with the barrier, so
+  // that the period ends again if the process dies before the last barrier has passed: otherwise events of the next
+  // period could overtake it. `ends_period`: period_kind() is then kNothing.
   virtual Result<std::uint64_t> PassBarrier(bool ends_period) = 0;
 
   // Records of the block; nobody sees them before Commit().

@@ -28,6 +28,7 @@ PeriodKind PeriodKindOf(std::string_view envelope) {
 
 bool PeriodEndsBefore(PeriodKind last, PeriodKind next, bool asked) {
   if (last == PeriodKind::kNothing) return false;
+  if (last == PeriodKind::kEnding) return true;
   return asked || (next != PeriodKind::kNothing && (next != last || next == PeriodKind::kTick));
 }
 

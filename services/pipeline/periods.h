@@ -27,6 +27,8 @@ enum class PeriodKind : std::uint8_t {
   kUsers = 4,
   kTeams = 5,
   kTick = 6,  // or a barrier that the source sends
+  // A barrier of the period's end is sent, and the end may not be complete: no event may join this period.
+  kEnding = 7,
 };
 
 // Bytes that are not an envelope count as results, whose stage refuses them.
@@ -36,7 +38,8 @@ PeriodKind PeriodKindOf(std::string_view envelope);
 // event is processed before the next event is sent.
 constexpr bool StandsAlone(PeriodKind period_kind) { return period_kind > PeriodKind::kResults; }
 
-// Whether the period with last event `last` ends before `next`. `asked`: the source requests it.
+// Whether the period with last event `last` ends before `next`. `asked`: the source requests it. An end that was
+// interrupted (kEnding) is repeated, whatever follows.
 bool PeriodEndsBefore(PeriodKind last, PeriodKind next, bool asked);
 
 }  // namespace cobblestone::pipeline

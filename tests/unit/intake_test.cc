@@ -56,6 +56,8 @@ class WrittenSink final : public Sink {
   }
   Result<std::uint64_t> PassBarrier(bool ends_period) override {
     calls_.emplace_back(ends_period ? "end" : "barrier");
+    period_kind_ = PeriodKind::kEnding;
+    if (ends_period && std::exchange(end_fails_, false)) return Status::Retry("no worker");
     if (ends_period) period_kind_ = PeriodKind::kNothing;
     return moves_ > 0 ? moves_-- : 0;
   }
@@ -86,6 +88,7 @@ class WrittenSink final : public Sink {
 
   bool ready_ = true;
   bool must_drain_ = false;
+  bool end_fails_ = false;
   std::uint64_t moves_ = 0;
 
  private:
@@ -212,6 +215,16 @@ TEST_F(IntakeTest, InLockstepAPeriodEndsWhereTheKindChangesOnceNothingMovesAnyMo
   EXPECT_THAT(sink_.TakeCalls(), ElementsAre("barrier", "barrier", "barrier", "end", "app", "store"));
   block = Block({Line(User(2)), Line(App())}, true);
   EXPECT_THAT(Append(block, options_, sink_).status().message(), HasSubstr("in a block of its own kind"));
+}
+
+TEST_F(IntakeTest, InLockstepAnInterruptedEndIsRepeatedBeforeTheNextBlock) {
+  options_.lockstep = true;
+  ASSERT_TRUE(Append(Block({Line(User(1))}, true), options_, sink_).ok());
+  sink_.end_fails_ = true;
+  EXPECT_FALSE(EndPeriodBefore(PeriodKind::kNothing, true, sink_).ok());
+  sink_.TakeCalls();
+  ASSERT_TRUE(Append(Block({Line(User(2))}, true), options_, sink_).ok());
+  EXPECT_THAT(sink_.TakeCalls(), ElementsAre("barrier", "end", "user", "store"));
 }
 
 TEST_F(IntakeTest, AResubmittedEventIsCountedByItsOwnSourceAndMakesNoTick) {

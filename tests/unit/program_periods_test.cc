@@ -54,6 +54,12 @@ TEST(Periods, EndOnRequestAndOnceForARepeatedEnd) {
   EXPECT_EQ(WithEnds("r....r."), "r|....r|.");
 }
 
+// Otherwise the events that follow could overtake the barrier of the interrupted end.
+TEST(Periods, AnInterruptedEndIsRepeatedWhateverFollows) {
+  for (const auto next : {PeriodKind::kNothing, PeriodKind::kResults, PeriodKind::kTick})
+    EXPECT_TRUE(PeriodEndsBefore(PeriodKind::kEnding, next, false)) << static_cast<int>(next);
+}
+
 TEST(Periods, AnEventHasTheKindOfItsTopic) {
   const auto kind = [](wire::EventBody body) {
     return PeriodKindOf(
