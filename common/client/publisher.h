@@ -70,15 +70,14 @@ class Publisher {
   // As stored when this publisher was opened, or by its own commits.
   [[nodiscard]] const LastTicks& ticks() const { return ticks_; }
 
-  // Adds an event for its topic and partition (wire::RouteEvent). Readers see nothing
-  // of it before Commit().
+  // Adds an event for its topic and partition (wire::RouteEvent). Readers see it after Commit() only.
   void Add(std::string_view envelope);
   // Adds a record to a given partition.
   void AddTo(stream::TopicPartition where, std::string_view record);
   // Removes the records that were added since the last Commit().
   void Discard() { added_.clear(); }
-  // Commits all added records, the new state and the ticks that have changed, or nothing. Retries while the cluster is unavailable.
-  // kFenced: another publisher has taken over the source. Ok: durable and visible to every reader.
+  // Commits all added records, the new state and the ticks that have changed, or nothing. Retries while the cluster is
+  // unavailable. kFenced: another publisher has taken over the source. Ok: durable and visible to every reader.
   Status Commit(const SourceState& state, const LastTicks& changed = {});
 
  private:

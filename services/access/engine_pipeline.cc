@@ -11,6 +11,7 @@
 #include "common/wire/control/topics.h"
 #include "services/access/append_codec.h"
 #include "services/access/event_batch.h"
+#include "services/access/question.h"
 
 namespace cobblestone::access {
 
@@ -65,7 +66,7 @@ class EnginePipeline final : public gateway::Pipeline {
 
   Result<nlohmann::json> Resubmit(std::uint64_t number) override {
     if (!runs_) return NothingRuns();
-    return engine_.RefusedResubmit(number);
+    return Answer(engine_, {.path = "/refused/resubmit", .parameters = {{"offset", std::to_string(number)}}});
   }
 
   Result<gateway::KnownSource> Source(const std::string& source) override {

@@ -234,7 +234,10 @@ class RealKafkaClient final : public KafkaClient {
     void Add(stream::TopicPartition where, std::string_view record) override {
       source_.publisher->AddTo(where, record);
     }
-    void Discard() override { source_.publisher->Discard(); }
+    void Discard() override {
+      source_.publisher->Discard();
+      source_.ticker->Drop();
+    }
     Status Store(const Commit& commit) override {
       source_.begun = true;
       if (commit.period_kind != PeriodKind::kNothing) period_kind_ = commit.period_kind;
@@ -247,6 +250,7 @@ class RealKafkaClient final : public KafkaClient {
         state.batch_hash = commit.batch_begin->hash;
       }
       if (Status s = source_.publisher->Commit(state, source_.ticker->Changes()); !s.ok()) {
+        Discard();
         // Another process sends this source now. The next request opens a new publisher, and reads how far the
         // source has come.
         if (s.code() == StatusCode::kFenced) client_.Forget(source_);
@@ -312,6 +316,7 @@ class RealKafkaClient final : public KafkaClient {
         {wire::kCatalogue, 0},
         wire::EncodeEvent({.head = {.id = id, .project = {}, .time = WallClock()}, .body = barrier}));
     Status s = publisher.Commit(state);
+    if (!s.ok()) publisher.Discard();
     std::set<std::uint32_t> passed;
     auto reported_at = Clock::now();
     const auto deadline = reported_at + kDrainPatience;

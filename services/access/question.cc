@@ -1,7 +1,6 @@
 #include "services/access/question.h"
 
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -13,6 +12,7 @@
 #include "common/wire/control/topics.h"
 #include "services/access/append_codec.h"
 #include "services/access/correction_question.h"
+#include "services/access/parameters.h"
 #include "services/access/refused_question.h"
 #include "services/adoption/adopted.h"
 #include "services/ledger/ledger_sums.h"
@@ -42,68 +42,6 @@ constexpr std::array<CodeName, 7> kCodeNames = {{{StatusCode::kRetry, "retry", 5
                                                  {StatusCode::kFatal, "fatal", 500},
                                                  {StatusCode::kInvalidArgument, "invalid_argument", 400},
                                                  {StatusCode::kNotFound, "not_found", 404}}};
-
-// The parameters of one question; status() is the first error.
-class Parameters {
- public:
-  explicit Parameters(const Question& question) : question_(question) {}
-
-  template <class Number>
-  Number Required(const std::string& name) {
-    return Read<Number>(name, std::nullopt);
-  }
-  template <class Number>
-  Number Optional(const std::string& name, Number otherwise) {
-    return Read<Number>(name, otherwise);
-  }
-
-  std::string Text(const std::string& name) {
-    const auto found = question_.parameters.find(name);
-    if (found != question_.parameters.end() && !found->second.empty()) return found->second;
-    Fail("the parameter " + name + " is missing");
-    return {};
-  }
-
-  // "17,4,0"
-  std::vector<std::uint64_t> Numbers(const std::string& name) {
-    std::vector<std::uint64_t> numbers;
-    const std::string text = Text(name);
-    const char* at = text.data();
-    const char* const all = at + text.size();
-    while (status_.ok() && at != all) {
-      const auto [end, error] = std::from_chars(at, all, numbers.emplace_back());
-      if (error != std::errc() || (end != all && *end != ','))
-        Fail(name + " must be numbers separated by commas, not '" + text + "'");
-      at = end == all ? end : end + 1;
-    }
-    return numbers;
-  }
-
-  void Fail(const std::string& what) {
-    if (status_.ok()) status_ = Status::InvalidArgument(question_.path + ": " + what);
-  }
-
-  [[nodiscard]] const Status& status() const { return status_; }
-
- private:
-  template <class Number>
-  Number Read(const std::string& name, std::optional<Number> otherwise) {
-    const auto found = question_.parameters.find(name);
-    if (found == question_.parameters.end()) {
-      if (!otherwise) Fail("the parameter " + name + " is missing");
-      return otherwise.value_or(Number{});
-    }
-    const std::string& text = found->second;
-    Number number{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size())
-      Fail(name + " must be a number, not '" + text + "'");
-    return number;
-  }
-
-  const Question& question_;
-  Status status_;
-};
 
 std::optional<wire::AccountKind> AccountKindByName(std::string_view name) {
   if (name == "host") return wire::AccountKind::kHost;

@@ -1,7 +1,6 @@
 #include "services/access/refused_question.h"
 
 #include <algorithm>
-#include <charconv>
 #include <deque>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -13,6 +12,7 @@
 #include "common/wire/control/topics.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/ledger/refused_codec.h"
+#include "services/access/parameters.h"
 #include "services/view/json.h"
 
 namespace cobblestone::access {
@@ -20,64 +20,6 @@ namespace cobblestone::access {
 using nlohmann::json;
 
 namespace {
-
-// The parameters; status() is the first error.
-class Parameters {
- public:
-  explicit Parameters(const Question& question) : question_(question) {}
-
-  [[nodiscard]] bool Has(const std::string& name) const { return question_.parameters.contains(name); }
-  template <class Number>
-  Number Value(const std::string& name, Number otherwise) {
-    const auto found = question_.parameters.find(name);
-    if (found == question_.parameters.end()) return otherwise;
-    const std::string& text = found->second;
-    Number number{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size())
-      Fail(name + " must be a number, not '" + text + "'");
-    return number;
-  }
-  std::uint64_t AtMost(const std::string& name, std::uint64_t otherwise, std::uint64_t most) {
-    const auto value = Value<std::uint64_t>(name, otherwise);
-    if (value > most) Fail(name + " must be at most " + std::to_string(most));
-    return value;
-  }
-  // "17,4,0"
-  std::vector<std::uint64_t> Numbers(const std::string& name) {
-    std::vector<std::uint64_t> numbers;
-    const auto found = question_.parameters.find(name);
-    const std::string text = found == question_.parameters.end() ? std::string() : found->second;
-    for (const char* at = text.data(); status_.ok() && at != text.data() + text.size();) {
-      const auto [end, error] = std::from_chars(at, text.data() + text.size(), numbers.emplace_back());
-      if (error != std::errc() || (*end != ',' && *end != 0))
-        Fail(name + " must be numbers separated by commas");
-      at = *end == ',' ? end + 1 : end;
-    }
-    return numbers;
-  }
-  // Empty: all reasons.
-  std::set<std::string, std::less<>> Reasons() const {
-    std::set<std::string, std::less<>> reasons;
-    const auto found = question_.parameters.find("reasons");
-    for (std::string_view rest = found == question_.parameters.end() ? "" : std::string_view(found->second);
-         !rest.empty();) {
-      const std::size_t end = std::min(rest.size(), rest.find(','));
-      reasons.emplace(rest.substr(0, end));
-      rest.remove_prefix(std::min(rest.size(), end + 1));
-    }
-    return reasons;
-  }
-  [[nodiscard]] const Status& status() const { return status_; }
-
- private:
-  void Fail(const std::string& what) {
-    if (status_.ok()) status_ = Status::InvalidArgument(question_.path + ": " + what);
-  }
-
-  const Question& question_;
-  Status status_;
-};
 
 // As `read`, with decoded records.
 Result<std::uint64_t> ReadDecoded(const RefusedSource& source, std::uint64_t from,
@@ -119,8 +61,8 @@ Result<json> Point(const RefusedSource& source) {
 }
 
 Result<json> Count(Parameters& parameters, const RefusedSource& source) {
-  const auto from = parameters.Value<std::uint64_t>("from", 0);
-  const std::vector<std::uint64_t> since = parameters.Numbers("since");
+  const auto from = parameters.Optional<std::uint64_t>("from", 0);
+  const auto since = parameters.Has("since") ? parameters.Numbers("since") : std::vector<std::uint64_t>();
   if (!parameters.status().ok()) return parameters.status();
   std::map<std::pair<std::string, std::uint32_t>, std::uint64_t> ends;
   const auto places = EventPlaces(source.partitions);
@@ -167,11 +109,11 @@ Result<json> AnswerRefused(const Question& question, const RefusedSource& source
   Parameters parameters(question);
   if (question.path == "/refused/point") return Point(source);
   if (question.path == "/refused/count") return Count(parameters, source);
-  const auto reasons = parameters.Reasons();
+  const auto reasons = parameters.Names("reasons");
   const bool newest = parameters.Has("last");
-  const auto from = newest ? 0 : parameters.Value<std::uint64_t>("from", 0);
-  const auto limit = newest ? parameters.AtMost("last", 20, kMaxRefusalsShown)
-                            : parameters.AtMost("limit", 20, kMaxRefusalsShown);
+  const auto from = newest ? 0 : parameters.Optional<std::uint64_t>("from", 0);
+  const auto limit = newest ? parameters.Limited("last", 20, kMaxRefusalsShown)
+                            : parameters.Limited("limit", 20, kMaxRefusalsShown);
   if (!parameters.status().ok()) return parameters.status();
   std::deque<json> found;
   const auto all = ReadDecoded(source, from, [&](std::uint64_t number, const wire::Refused& refused) {
@@ -188,11 +130,11 @@ Result<json> AnswerRefused(const Question& question, const RefusedSource& source
 Result<json> AnswerResubmit(const Question& question, const RefusedSource& source, const EventSender& send) {
   Parameters parameters(question);
   const bool single = parameters.Has("offset");
-  const auto from = parameters.Value<std::uint64_t>(single ? "offset" : "from", 0);
-  const auto to = single ? from + 1 : parameters.Value<std::uint64_t>("to", ~std::uint64_t{0});
-  const auto limit = parameters.AtMost("limit", kResubmitBlock, kResubmitBlock);
-  const bool dry_run = parameters.Value<int>("dry_run", 0) != 0;
-  const auto reasons = parameters.Reasons();
+  const auto from = parameters.Optional<std::uint64_t>(single ? "offset" : "from", 0);
+  const auto to = single ? from + 1 : parameters.Optional<std::uint64_t>("to", ~std::uint64_t{0});
+  const auto limit = parameters.Limited("limit", kResubmitBlock, kResubmitBlock);
+  const bool dry_run = parameters.Optional<int>("dry_run", 0) != 0;
+  const auto reasons = parameters.Names("reasons");
   if (!parameters.status().ok()) return parameters.status();
   json sent = json::array();
   json left = json::array();

@@ -94,7 +94,7 @@ class Engine {
   // too far behind, so that the stages read their input from memory.
   Result<intake::AppendOutcome> Append(const intake::AppendBlock& block);
   // The same in two steps, so that a caller can have several blocks in flight. A block with a barrier is
-  // durable and drained when BeginAppend returns. Blocks of several sources are appended in order of arrival,
+  // durable, and processed (`order: lockstep`: once the period ends), when BeginAppend returns. Blocks of several sources are appended in order of arrival,
   // one block per source and turn: a source that sends without pause delays another source's block by at most
   // one block.
   struct PendingAppend {
@@ -137,9 +137,6 @@ class Engine {
   Result<nlohmann::json> Corrections(
       const corrections::CorrectionRequest& request,
       const std::function<void(std::uint64_t done, std::uint64_t all)>& progress);
-  // Sends the event of refused record number `offset` again. NotFound: no such record. InvalidArgument: it cannot be
-  // resubmitted (view::MayBeResubmitted).
-  Result<nlohmann::json> RefusedResubmit(std::uint64_t offset);
   // Appends refused events again, in this order and in few units; durable on return. On an error a part may have been
   // appended.
   Status Resubmit(const std::vector<std::string>& events);

@@ -28,30 +28,6 @@ namespace {
 // Records that may wait on the stages' inputs before appends wait; fewer than the log's tail holds.
 constexpr std::uint64_t kMaxLag = 1000000;
 
-// The records of one unit, by partition.
-class UnitBuilder {
- public:
-  void Add(stream::TopicPartition where, std::string_view record) {
-    Part& part = parts_[where];
-    stream::AppendRecord(part.payload, record);
-    ++part.count;
-  }
-  LogUnit Take() {
-    LogUnit unit;
-    for (auto& [where, part] : parts_)
-      unit.outputs.push_back({.where = where, .payload = std::move(part.payload), .count = part.count});
-    parts_.clear();
-    return unit;
-  }
-
- private:
-  struct Part {
-    std::string payload;
-    std::uint32_t count = 0;
-  };
-  std::map<stream::TopicPartition, Part> parts_;
-};
-
 }  // namespace
 
 // Lives while its caller holds append_mutex_.
@@ -104,7 +80,10 @@ class Engine::LogSink final : public intake::Sink {
   }
 
   void Add(stream::TopicPartition where, std::string_view record) override { unit_.Add(where, record); }
-  void Discard() override { unit_.Take(); }
+  void Discard() override {
+    unit_.Take();
+    engine_.ticker_->Drop();
+  }
   // Durable after WaitDurable(ticket()).
   Status Store(const Commit& commit) override {
     LogUnit taken = unit_.Take();
@@ -127,6 +106,30 @@ class Engine::LogSink final : public intake::Sink {
   [[nodiscard]] std::uint64_t ticket() const { return ticket_; }
 
  private:
+  // The records of one unit, by partition.
+  class UnitBuilder {
+   public:
+    void Add(stream::TopicPartition where, std::string_view record) {
+      Part& part = parts_[where];
+      stream::AppendRecord(part.payload, record);
+      ++part.count;
+    }
+    LogUnit Take() {
+      LogUnit unit;
+      for (auto& [where, part] : parts_)
+        unit.outputs.push_back({.where = where, .payload = std::move(part.payload), .count = part.count});
+      parts_.clear();
+      return unit;
+    }
+
+   private:
+    struct Part {
+      std::string payload;
+      std::uint32_t count = 0;
+    };
+    std::map<stream::TopicPartition, Part> parts_;
+  };
+
   void SetPeriodKind(PeriodKind period_kind, LogUnit& unit) {
     engine_.period_kind_ = period_kind;
     unit.rows.push_back(PeriodKindRow(period_kind));
@@ -189,7 +192,6 @@ void Engine::LookAtClock() {
   Ticker::Look look;
   {
     std::lock_guard lock(append_mutex_);
-    ticker_->Drop();
     look = ticker_->OnClock(options_.clock());
     LogSink sink(*this, {});
     if (look.tick && (!lockstep() || intake::EndPeriodBefore(PeriodKind::kTick, false, sink).ok())) {
@@ -200,6 +202,8 @@ void Engine::LookAtClock() {
                                     .barrier = after_barrier_}));
       // Applies the tick now; if this fails, the runner has failed and reports it to every caller.
       if (lockstep()) static_cast<void>(intake::EndPeriodBefore(PeriodKind::kNothing, true, sink));
+    } else {
+      sink.Discard();  // the tick is due again at the next look
     }
   }
   if (!look.warning.empty()) options_.warn(look.warning);

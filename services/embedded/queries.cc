@@ -111,28 +111,6 @@ Result<json> Engine::Corrections(const CorrectionRequest& request,
   return CorrectionPlanJson(*plan);
 }
 
-Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
-  std::optional<std::string> original;
-  const stream::TopicPartition where{wire::kRefused, 0};
-  if (offset >= log_->DurableEnd(where))
-    return Status::NotFound("unknown refused record " + std::to_string(offset));
-  auto batch = log_->Read(where, offset);
-  if (!batch.ok()) return batch.status();
-  stream::RecordCursor cursor((*batch)->payload);
-  std::string_view record;
-  for (std::uint64_t at = (*batch)->first; cursor.Next(&record); ++at) {
-    if (at != offset) continue;
-    wire::Refused refused;
-    if (!wire::DecodeRefused(record, &refused))
-      return Status::Corrupted("a refused record cannot be decoded");
-    if (Status s = view::MayBeResubmitted(offset, refused); !s.ok()) return s;
-    original = refused.original;
-  }
-  if (!original) return Status::NotFound("unknown refused record " + std::to_string(offset));
-  if (Status s = Resubmit({std::move(*original)}); !s.ok()) return s;
-  return json{{"resubmitted", offset}};
-}
-
 // Does not wait for a slot. Watermarks are records but not events; a watermark that a slot has counted may not be
 // durable yet.
 EngineCounts Engine::Counts() {

@@ -1,6 +1,6 @@
 // Recognizes, by its beginning, a file or HTTP body that is not a stream of events, such as a zip archive, an HTML page
-// or an indented JSON text, so that one message names the cause instead of a refused record for each line.
-// Only the beginning is examined: one bad line behind it is a refused record. Pure functions, for any thread.
+// or an indented JSON text. One message then names the cause; otherwise each line would become a refused record.
+// Only the beginning is examined: a bad line behind the beginning is a refused record. Pure functions, for any thread.
 #pragma once
 
 #include <cstddef>

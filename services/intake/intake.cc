@@ -158,8 +158,6 @@ Result<AppendOutcome> Append(const AppendBlock& block, const IntakeOptions& opti
                                    std::to_string(before.lines) + ", but this block starts after line " +
                                    std::to_string(block.first_line) +
                                    "; check for another client that sends under the same name");
-  sink.Discard();  // left by a block that could not be appended
-  sink.ticker().Drop();
   PeriodKind period_kind = PeriodKind::kNothing;
   if (options.lockstep) {
     const auto kind = PeriodKindOf(block, options.ticks);
@@ -175,7 +173,10 @@ Result<AppendOutcome> Append(const AppendBlock& block, const IntakeOptions& opti
   BlockAppend append(block, options, sink);
   std::uint64_t line = block.first_line;
   for (const SourceLine& one : block.lines)
-    if (Status s = append.Add(one, line++); !s.ok()) return s;
+    if (Status s = append.Add(one, line++); !s.ok()) {
+      sink.Discard();
+      return s;
+    }
   AppendOutcome outcome = append.outcome();
   outcome.producer = {
       .lines = line, .hash = block.hash, .owner = block.owner.empty() ? before.owner : block.owner};

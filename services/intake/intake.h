@@ -52,7 +52,7 @@ class Sink {
 
   // Records of the block; nobody sees them before Commit().
   virtual void Add(stream::TopicPartition where, std::string_view record) = 0;
-  // Removes the added records.
+  // Removes the added records, and the ticks that the ticker has not kept.
   virtual void Discard() = 0;
   struct Commit {
     ProducerState position;
@@ -60,7 +60,7 @@ class Sink {
     pipeline::PeriodKind period_kind = pipeline::PeriodKind::kNothing;  // kNothing: unchanged
     bool barrier = false;  // the next block must wait for this one, whatever happens in between
   };
-  // Stores the added records, the position and the ticks that the ticker keeps, or nothing.
+  // Stores the added records, the position and the ticks that the ticker keeps, or discards them all.
   virtual Status Store(const Commit& commit) = 0;
 };
 

@@ -12,6 +12,7 @@
 #include "common/wire/control/topics.h"
 #include "common/wire/ledger/account_codec.h"
 #include "services/access/engine_pipeline.h"
+#include "services/access/question.h"
 #include "tests/support/engine_story.h"
 
 namespace cobblestone::testing {
@@ -116,7 +117,8 @@ TEST_F(EngineAccounts, EveryGrantIsPostedWaitingOrExpiredForTheAudit) {
   ASSERT_TRUE(refused.ok());
   ASSERT_EQ((*refused)["refused"].size(), 1u);
   EXPECT_EQ((*refused)["refused"][0]["reason"], "UNKNOWN_USER");
-  EXPECT_FALSE(engine_->RefusedResubmit(0).ok()) << "the grant is already in the ledger";
+  EXPECT_FALSE(access::Answer(*engine_, {.path = "/refused/resubmit", .parameters = {{"offset", "0"}}}).ok())
+      << "the grant is already in the ledger";
 
   User(kStart + 13 * kDay, 2, 12);
   Granted(kStart + 13 * kDay, 503, 2, 8);

@@ -12,6 +12,7 @@
 #include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/ledger/refused_codec.h"
+#include "services/access/question.h"
 #include "services/embedded/engine.h"
 #include "tests/support/job_events.h"
 #include "tests/support/temp_dir.h"
@@ -203,7 +204,7 @@ TEST_F(RefusedTest, ACompletionIsGrantedOnceItIsResubmittedAfterTheRightValidati
   const std::vector<wire::Refused> refused = Refusals();
   ASSERT_EQ(refused.size(), 2u);
   ASSERT_EQ(refused[1].topic, "completions");
-  ASSERT_TRUE(engine_->RefusedResubmit(1).ok());
+  ASSERT_TRUE(access::Answer(*engine_, {.path = "/refused/resubmit", .parameters = {{"offset", "1"}}}).ok());
   engine_->WaitIdle();
   const auto explained = engine_->questions().Explain(ProjectId(1), ResultId(500));
   ASSERT_TRUE(explained.ok());
@@ -215,7 +216,7 @@ TEST_F(RefusedTest, AResubmittedBroadcastAppliesToLaterEvents) {
   Send(wire::AppVersionChange{.row = {.id = 7, .app = AppId(2)}});
   ASSERT_EQ(Refusals().size(), 1u);
   Send(wire::AppChange{.app = AppId(2), .policy = "assigned", .delay_bound = kDay});
-  ASSERT_TRUE(engine_->RefusedResubmit(0).ok());
+  ASSERT_TRUE(access::Answer(*engine_, {.path = "/refused/resubmit", .parameters = {{"offset", "0"}}}).ok());
   EXPECT_TRUE(engine_->idle());
   wire::Completion completion = CompletionOf(500, 1, 50, now_);
   completion.facts.app = AppId(2);
@@ -228,7 +229,7 @@ TEST_F(RefusedTest, AClaimCannotBeResubmitted) {
   Completed(500, 1, 50);
   Validated(500, 1, 50, 1e100);
   ASSERT_EQ(Refusals().size(), 1u);
-  const auto again = engine_->RefusedResubmit(0);
+  const auto again = access::Answer(*engine_, {.path = "/refused/resubmit", .parameters = {{"offset", "0"}}});
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.status().code(), StatusCode::kInvalidArgument);
   EXPECT_NE(again.status().message().find("not an event"), std::string::npos) << again.status().message();

@@ -72,7 +72,11 @@ class WrittenSink final : public Sink {
     const auto kind = wire::PeekKind(record);
     added_.push_back(kind ? std::string(wire::EventKindName(*kind)) : "bytes");
   }
-  void Discard() override { added_.clear(); }
+  void Discard() override {
+    added_.clear();
+    ticker_.Drop();
+  }
+  [[nodiscard]] bool has_added() const { return !added_.empty(); }
   Status Store(const Commit& commit) override {
     for (std::string& one : added_) calls_.push_back(std::move(one));
     added_.clear();
@@ -156,7 +160,7 @@ TEST_F(IntakeTest, ABroadcastNeedsABarrierAndIsProcessedBeforeAndAfter) {
   EXPECT_THAT(without.status().message(), HasSubstr("line 2 of s is a broadcast"));
   EXPECT_THAT(sink_.TakeCalls(), IsEmpty());
   EXPECT_EQ(sink_.position().lines, 0u);
-  // Nothing is left of the block that failed.
+  EXPECT_FALSE(sink_.has_added()) << "a barrier that follows must not carry records of the block that failed";
   ASSERT_TRUE(Append(Block({Line(App())}, true), options_, sink_).ok());
   EXPECT_THAT(sink_.TakeCalls(), ElementsAre("drain", "app", "store", "drain"));
 }
@@ -272,7 +276,9 @@ std::vector<std::string> Blocks(const std::string& story, Separation separation)
     EXPECT_EQ(block.first_line, position);
     blocks.push_back((block.barrier ? "|" : "") + story.substr(position - 5, block.lines.size()));
     position += block.lines.size();
-    if (maker.complete() == 0) EXPECT_EQ(block.hash, hash);
+    if (maker.complete() == 0) {
+      EXPECT_EQ(block.hash, hash);
+    }
   }
   EXPECT_EQ(position, 5 + story.size());
   return blocks;
