@@ -304,13 +304,14 @@ Status Ingest(Client& client, std::unique_ptr<EventStream> events, const IngestO
       if (summary->bad_lines.size() < kMaxBadLinesKept) summary->bad_lines.push_back(std::move(bad));
     if (progress) {
       progress({reading->bytes_read.load(std::memory_order_relaxed), reading->events->bytes_total(),
-                summary->events});
+                summary->events, summary->bad});
     }
   }
   if (!status.ok() && options.file == "-") {
     reader.detach();
     return status;
   }
+  if (!status.ok()) reading->events->Stop();
   reader.join();
   if (!status.ok()) return status;
   if (ordered) {

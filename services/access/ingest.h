@@ -43,6 +43,7 @@ struct IngestPoint {
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_total = 0;  // 0: unknown
   std::uint64_t taken = 0;        // durable events
+  std::uint64_t bad = 0;          // IngestSummary::bad
 };
 
 using intake::BadLine;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 namespace cobblestone::cli {
@@ -35,6 +37,23 @@ std::string WithCommas(std::uint64_t number) {
   return text;
 }
 
+namespace {
+
+// None: it is unknown, or too long to be shown.
+std::optional<double> SecondsLeft(const ProgressPoint& point, double elapsed) {
+  if (elapsed <= 0 || point.done == 0 || point.all <= point.done) return std::nullopt;
+  const double left = elapsed * (static_cast<double>(point.all) / static_cast<double>(point.done) - 1);
+  return left < kLongestTimeLeft ? std::optional(left) : std::nullopt;
+}
+
+std::string Megabytes(std::uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
+  return text;
+}
+
+}  // namespace
+
 std::string ProgressText(const ProgressPoint& point, double elapsed, const std::string& unit, int width) {
   std::string text = WithCommas(point.counted) + " " + unit;
   if (point.all > 0) {
@@ -48,27 +67,42 @@ std::string ProgressText(const ProgressPoint& point, double elapsed, const std::
     char percent[16];
     std::snprintf(percent, sizeof percent, "  %3d %%", static_cast<int>(part * 100));
     text += percent;
+    if (point.bytes) text += " of " + Megabytes(point.all);
+  } else if (point.bytes) {
+    text += "  " + Megabytes(point.done);
   }
-  if (elapsed > 0) {
+  if (elapsed > 0)
     text +=
         "  " + WithCommas(static_cast<std::uint64_t>(static_cast<double>(point.counted) / elapsed)) + "/s";
-    if (point.all > point.done && point.done > 0) {
-      const double left = elapsed * (static_cast<double>(point.all) / static_cast<double>(point.done) - 1);
-      if (left < kLongestTimeLeft) text += "  " + TimeText(left) + " left";
-    }
-  }
+  if (point.refused > 0) text += "  " + WithCommas(point.refused) + " refused";
+  if (const auto left = SecondsLeft(point, elapsed)) text += "  " + TimeText(*left) + " left";
   return text;
 }
 
-Progress::Progress(std::string unit, bool quiet, std::FILE* out)
-    : unit_(std::move(unit)), quiet_(quiet), out_(out), terminal_(::isatty(::fileno(out)) == 1) {
+std::string ProgressJson(const ProgressPoint& point, double elapsed, const std::string& unit) {
+  using nlohmann::ordered_json;
+  ordered_json line = {{unit, point.counted}};
+  const std::string done = point.bytes ? "bytes" : "done";
+  line[done] = point.done;
+  line[done + "_all"] = point.all > 0 ? ordered_json(point.all) : ordered_json();
+  line["refused"] = point.refused;
+  line["seconds"] = std::round(elapsed * 10) / 10;
+  const auto left = SecondsLeft(point, elapsed);
+  line["seconds_left"] = left ? ordered_json(std::round(*left * 10) / 10) : ordered_json();
+  return line.dump();
+}
+
+Progress::Progress(std::string unit, Form form, std::FILE* out)
+    : unit_(std::move(unit)),
+      form_(form),
+      out_(out),
+      terminal_(form == Form::kText && ::isatty(::fileno(out)) == 1) {
   next_ = start_ + (terminal_ ? Clock::duration(kBarStep) : Clock::duration(kLineStep));
 }
 
 void Progress::Show(const ProgressPoint& point) {
-  if (quiet_) return;
+  if (!due()) return;
   const auto now = Clock::now();
-  if (now < next_) return;
   const double elapsed = std::chrono::duration<double>(now - start_).count();
   if (terminal_) {
     next_ = now + kBarStep;
@@ -79,7 +113,9 @@ void Progress::Show(const ProgressPoint& point) {
     shown_ = length;
   } else {
     next_ = now + kLineStep;
-    std::fprintf(out_, "%s\n", ProgressText(point, elapsed, unit_, 0).c_str());
+    const std::string text =
+        form_ == Form::kJson ? ProgressJson(point, elapsed, unit_) : ProgressText(point, elapsed, unit_, 0);
+    std::fprintf(out_, "%s\n", text.c_str());
   }
   std::fflush(out_);
 }

@@ -22,6 +22,12 @@ class StopSignals {
     const int signal = sigtimedwait(&signals_, nullptr, &kMoment);
     return signal > 0 ? signal : 0;
   }
+  // Whether a signal is pending; Wait() still returns it.
+  [[nodiscard]] bool pending() const {
+    sigset_t came;
+    sigpending(&came);
+    return sigismember(&came, SIGTERM) == 1 || sigismember(&came, SIGINT) == 1;
+  }
   // From now on a stop signal ends the process at once.
   void LetKill() const {
     std::signal(SIGTERM, SIG_DFL);

@@ -67,6 +67,15 @@ class Input {
 
   void Consume(std::size_t count) { begin_ += count; }
 
+  [[nodiscard]] bool compressed() const { return coding_ == Coding::kGzip || coding_ == Coding::kZstd; }
+  // The file is followed from now on, also if its current end was reached.
+  void Follow(std::function<AtEnd(bool at_end)> follow) {
+    follow_ = std::move(follow);
+    at_end_ = false;
+  }
+  // A followed file ended before its last line did.
+  [[nodiscard]] bool stopped() const { return stopped_; }
+
   // Appends more data, unless the end was reached. Invalidates views of data(). After an error, returns it again.
   Status Fill() {
     if (at_end_ || !failed_.ok()) return failed_;
@@ -164,7 +173,9 @@ class Input {
     std::size_t got = 0;
     if (Status s = ReadSome(window_.data() + end_, window_.size() - end_, &got); !s.ok()) return s;
     end_ += got;
-    at_end_ = got == 0;
+    const AtEnd next = follow_ ? follow_(got == 0) : got == 0 ? AtEnd::kComplete : AtEnd::kReadOn;
+    stopped_ = next == AtEnd::kStop;
+    at_end_ = stopped_ || (got == 0 && next == AtEnd::kComplete);
     return Status::Ok();
   }
 
@@ -256,6 +267,8 @@ class Input {
   std::string path_;
   Descriptor file_;
   std::uint64_t total_;
+  std::function<AtEnd(bool at_end)> follow_;
+  bool stopped_ = false;
   std::uint64_t read_ = 0;
   Coding coding_ = Coding::kUnknown;
   bool at_end_ = false;
@@ -332,6 +345,11 @@ Result<std::unique_ptr<EventFile>> EventFile::Open(const std::string& path, cons
   auto input = std::make_unique<Input>(name, fd, regular ? static_cast<std::uint64_t>(about.st_size) : 0);
   std::unique_ptr<EventFile> file(new EventFile(name, options, std::move(input)));
   if (Status s = file->Detect(); !s.ok()) return s;
+  if (options.follow) {
+    if (file->input_->compressed())
+      return Status::InvalidArgument(name + ": a compressed file does not grow and cannot be followed");
+    file->input_->Follow(options.follow);
+  }
   return file;
 }
 
@@ -416,7 +434,7 @@ Result<bool> EventFile::NextLine(std::string_view* line, std::string* problem) {
       if (Status s = input_->Fill(); !s.ok()) return s;
       continue;
     }
-    if (end == std::string_view::npos && data.empty()) return false;
+    if (end == std::string_view::npos && (data.empty() || input_->stopped())) return false;
     line_ = next_line_++;
     if (end != std::string_view::npos || data.size() <= kMaxEventBytes) {
       *line = event_file::WithoutCarriageReturn(data.substr(0, end));
@@ -545,7 +563,7 @@ Result<bool> EventFile::NextDelimited(EventItem* item) {
       if (Status s = input_->Fill(); !s.ok()) return s;
       continue;
     }
-    if (data.empty()) return false;
+    if (data.empty() || input_->stopped()) return false;
     return Status::InvalidArgument(
         path_ + ": ends in the middle of record " + std::to_string(next_line_) +
         " (counted from 0): the file is truncated, or is still being written; all earlier "

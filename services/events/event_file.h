@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,8 +26,19 @@
 
 namespace cobblestone::events {
 
+// What to do at the current end of a file that may grow.
+enum class AtEnd : std::uint8_t {
+  kReadOn,    // the file may have grown
+  kComplete,  // it does not grow any more: what follows the last line end is a line
+  kStop,      // reading stops here: what follows the last line end is left for another reader
+};
+
 struct EventFileOptions {
   ProjectId project{1};  // for golden files, which name no project
+  // Follows an uncompressed file that grows. Called with `at_end` at the current end of the file: it may wait a moment.
+  // Called without `at_end` between pieces of the file: kStop ends the reading, other answers continue it. Empty: the
+  // first end is the end. The file must have a whole line or record, or kForeignStartBytes, when it is opened.
+  std::function<AtEnd(bool at_end)> follow{};
 };
 
 namespace event_file {

@@ -47,6 +47,9 @@ class EventStream {
   // all items before it were valid.
   virtual Status ForEach(const std::function<Status(const EventItem&)>& take) = 0;
 
+  // A reading that waits for more events ends soon. Any thread.
+  virtual void Stop() {}
+
   [[nodiscard]] virtual EventFormat format() const = 0;
   // The source has its own ticks (golden: ticks are lines). Otherwise ticks are generated from event times.
   [[nodiscard]] virtual bool has_own_ticks() const = 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,7 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using testing::AskProgram;
+using testing::Background;
 using testing::Finished;
 using ::testing::HasSubstr;
 using testing::RunProgram;
@@ -65,6 +67,43 @@ TEST_F(ProgramIngest, AProjectInFiveMinutesMatchesReadme) {
   EXPECT_EQ(Ask({"account", "user", "42"})["total"], "33.333333");
   EXPECT_THAT(Run({"explain", "1", "--data", "data"}).out, HasSubstr("user 42 (Ada)"));
   EXPECT_EQ(Run({"audit", "--data", "data"}).code, 0);
+}
+
+// As a systemd unit does: one program runs the pipeline, another one follows the file of the project.
+TEST_F(ProgramIngest, AFollowedFileIsIngestedWhileItGrowsUntilSigterm) {
+  const auto user = [](int id) {
+    return R"({"id":)" + std::to_string(id) + R"(,"project":1,"user":{"user":)" + std::to_string(id) + "}}\n";
+  };
+  const auto append = [&](int id) { std::ofstream(dir_ / "feed.jsonl", std::ios::app) << user(id); };
+  const auto wait_for = [&](int id, Background& feed) {
+    while (feed.Runs() && Run({"account", "user", std::to_string(id), "--data", "data"}).code != 0) {
+    }
+    ASSERT_TRUE(feed.Runs()) << feed.err();
+  };
+  Background pipeline(dir_.path(), {"run", "--data", "data"});
+  ASSERT_TRUE(pipeline.WaitFor("running")) << pipeline.err();
+  append(1);
+  {
+    Background feed(dir_.path(), {"ingest", "feed.jsonl", "--follow", "--data", "data"});
+    wait_for(1, feed);
+    EXPECT_THAT(feed.err(), HasSubstr("following feed.jsonl as source feed.jsonl@"));
+    append(2);
+    wait_for(2, feed);
+    feed.Signal(SIGTERM);
+    EXPECT_EQ(feed.Wait(), 0) << feed.err();
+  }
+  append(3);
+  std::filesystem::rename(dir_ / "feed.jsonl", dir_ / "feed.jsonl.1");
+  append(4);
+  Background feed(dir_.path(), {"ingest", "feed.jsonl", "--follow", "--data", "data"});
+  wait_for(3, feed);
+  wait_for(4, feed);
+  feed.Signal(SIGINT);
+  EXPECT_EQ(feed.Wait(), 0) << feed.err();
+  EXPECT_EQ(Ask({"refused", "list"})["all"], 0);
+  const Finished excluded = Run({"ingest", "-", "--follow", "--source", "s", "--data", "data"});
+  EXPECT_EQ(excluded.code, 2);
+  EXPECT_THAT(excluded.err, HasSubstr("--follow requires the path"));
 }
 
 TEST_F(ProgramIngest, TheSameFileTwiceChangesNothing) {

@@ -18,6 +18,7 @@ using cli::FixedText;
 using cli::HostVersionText;
 using cli::NumberText;
 using cli::Progress;
+using cli::ProgressJson;
 using cli::ProgressText;
 using cli::RefusedListText;
 using cli::RefusedText;
@@ -220,6 +221,24 @@ TEST(Progress, ShowsShareSpeedAndRemainingTime) {
       << "a pipe has no known length";
   EXPECT_EQ(ProgressText({.done = 1, .all = 7201, .counted = 1}, 1, "records", 0),
             "1 records    0 %  1/s  2:00:00 left");
+}
+
+TEST(Progress, ShowsBytesAndRefusals) {
+  EXPECT_EQ(
+      ProgressText({.done = 256000000, .all = 512000000, .counted = 650, .bytes = true, .refused = 1200}, 65,
+                   "events", 0),
+      "650 events   50 % of 512.0 MB  10/s  1,200 refused  1:05 left");
+  EXPECT_EQ(ProgressText({.done = 1250000, .counted = 30, .bytes = true}, 10, "events", 10),
+            "30 events  1.2 MB  3/s")
+      << "a pipe";
+}
+
+TEST(Progress, IsALineOfJsonForPrograms) {
+  EXPECT_EQ(
+      ProgressJson({.done = 256, .all = 512, .counted = 650, .bytes = true, .refused = 2}, 65, "events"),
+      R"({"events":650,"bytes":256,"bytes_all":512,"refused":2,"seconds":65.0,"seconds_left":65.0})");
+  EXPECT_EQ(ProgressJson({.done = 256, .counted = 650, .bytes = true}, 1.26, "events"),
+            R"({"events":650,"bytes":256,"bytes_all":null,"refused":0,"seconds":1.3,"seconds_left":null})");
 }
 
 // A name is untrusted text. Control characters in a name could set the title of a terminal, write to the

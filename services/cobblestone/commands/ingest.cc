@@ -1,14 +1,18 @@
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
 #include "common/wire/events/json_lines.h"
+#include "services/access/follow.h"
 #include "services/access/ingest.h"
 #include "services/access/refusals.h"
+#include "services/cli/stop_signals.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/events/event_file.h"
 #include "services/events/trickle_file.h"
@@ -16,6 +20,7 @@
 namespace cobblestone {
 
 using access::BadLine;
+using access::Feed;
 using access::FindLines;
 using access::Ingest;
 using access::IngestOptions;
@@ -26,6 +31,7 @@ using access::Refusals;
 using access::RefusalsJson;
 using access::RefusedSince;
 using access::RefusedSoFar;
+using cli::StopSignals;
 using events::EventFile;
 using events::EventFormatName;
 using events::EventStream;
@@ -47,6 +53,7 @@ struct Options {
   std::optional<std::string> variety;
   std::string file_name;
   bool lockstep = false;
+  bool follow = false;
   bool no_wait = false;
   bool as_json = false;
   std::uint32_t project = 1;
@@ -167,6 +174,80 @@ void PrintSummary(const IngestOptions& options, const IngestSummary& summary, co
   PrintRefusals(refusals);
 }
 
+// Ingests one source and prints its summary. The exit code; an error is printed.
+int IngestOne(const Options& options, const IngestOptions& ingest, const settings::RunSettings& settings,
+              Client& client, std::unique_ptr<EventStream> events) {
+  const auto refused_before = RefusedSoFar(client);
+  if (!refused_before.ok()) return ReportError(refused_before.status());
+
+  const auto begin = std::chrono::steady_clock::now();
+  Progress progress("events", options.as_json ? Progress::Form::kJson : Progress::Form::kText);
+  IngestSummary summary;
+  Status status = Ingest(
+      client, std::move(events), ingest,
+      [&](const IngestPoint& point) {
+        if (!progress.due()) return;
+        std::uint64_t refused = point.bad;
+        // On Kafka the number is an offset, which counts more than the refusals.
+        if (settings.backend == settings::Backend::kEmbedded)
+          if (const auto now = RefusedSoFar(client); now.ok()) refused = now->number - refused_before->number;
+        progress.Show({.done = point.bytes_read,
+                       .all = point.bytes_total,
+                       .counted = point.taken,
+                       .bytes = true,
+                       .refused = refused});
+      },
+      &summary);
+  progress.Finish();
+  Refusals refusals;
+  if (summary.sent && !options.no_wait) {
+    // Also if the source ended early: its good lines have been ingested.
+    Status done = client.WaitIdle();
+    if (done.ok()) {
+      auto since = RefusedSince(client, *refused_before);
+      done = since.status();
+      if (since.ok()) refusals = std::move(*since);
+      if (!options.follow) FindTheirLines(options, refusals);
+    }
+    if (status.ok()) status = std::move(done);
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (options.as_json) {
+    PrintJson(SummaryJson(ingest, summary, refusals, seconds));
+  } else if (status.ok() || summary.lines > 0) {
+    PrintSummary(ingest, summary, refusals, seconds);
+  }
+  std::fflush(stdout);
+  if (!status.ok()) return ReportError(status);
+  return summary.bad + refusals.total() > 0 ? kExitProblems : kExitOk;
+}
+
+// Until a stop signal or an error.
+int FollowFile(const Options& options, IngestOptions ingest, const settings::RunSettings& settings,
+               Client& client, const StopSignals& signals) {
+  std::atomic<bool> came = false;
+  const auto stopped = [&](bool wait) {
+    if (came || signals.pending()) return true;
+    if (wait && signals.Wait() != 0) came = true;
+    return came.load();
+  };
+  Feed feed(client, options.file, ingest.source, stopped,
+            [](const std::string& warning) { std::fprintf(stderr, "%s\n", TerminalText(warning).c_str()); });
+  int code = kExitOk;
+  for (;;) {
+    auto part = feed.Next();
+    if (!part.ok()) return ReportError(part.status());
+    if (!*part) return code;
+    ingest.source = (*part)->source;
+    if (!options.as_json)
+      std::fprintf(stderr, "following %s as source %s\n", TerminalText((*part)->file->path()).c_str(),
+                   TerminalText(ingest.source).c_str());
+    const int one = IngestOne(options, ingest, settings, client, std::move((*part)->file));
+    if (one != kExitOk && one != kExitProblems) return one;
+    code = std::max(code, one);
+  }
+}
+
 int Run(const Options& options) {
   const auto settings = SettingsOf(options.place);
   if (!settings.ok()) return ReportError(settings.status());
@@ -176,54 +257,34 @@ int Run(const Options& options) {
     if (!path.has_filename()) path = path.parent_path();  // a folder, with a trailing slash
     ingest.source = path.filename().string();
   }
+  if (options.follow && (options.file == "-" || !options.format.empty() || options.lockstep))
+    return ReportError(Status::InvalidArgument(
+        "--follow requires the path of a file of events, and excludes --format and --lockstep"));
   if (options.source.empty() && options.file == "-") {
     return ReportError(Status::InvalidArgument(
         "standard input has no name that identifies the source: set one with --source NAME"));
   }
   if (options.lockstep) ingest.lockstep = true;
-  auto events = OpenSource(options);
-  if (!events.ok()) return ReportError(events.status());
+  std::unique_ptr<EventStream> events;
+  std::optional<StopSignals> signals;
+  if (options.follow) {
+    signals.emplace();
+  } else {
+    auto opened = OpenSource(options);
+    if (!opened.ok()) return ReportError(opened.status());
+    events = std::move(*opened);
+  }
 
   auto client = Client::Open(*settings, Purpose::kWork, ReportOpening);
   if (!client.ok()) return ReportError(client.status());
   if (!(*client)->remote()) {
     if (Status status = RememberPlace(*settings); !status.ok()) return ReportError(status);
   }
-  const auto refused_before = RefusedSoFar(**client);
-  if (!refused_before.ok()) return ReportError(refused_before.status());
-
-  const auto begin = std::chrono::steady_clock::now();
-  Progress progress("events", options.as_json);
-  IngestSummary summary;
-  Status status = Ingest(
-      **client, std::move(*events), ingest,
-      [&](const IngestPoint& point) {
-        progress.Show({.done = point.bytes_read, .all = point.bytes_total, .counted = point.taken});
-      },
-      &summary);
-  progress.Finish();
-  Refusals refusals;
-  if (summary.sent && !options.no_wait) {
-    // Also if the source ended early: its good lines have been ingested.
-    Status done = (*client)->WaitIdle();
-    if (done.ok()) {
-      auto since = RefusedSince(**client, *refused_before);
-      done = since.status();
-      if (since.ok()) refusals = std::move(*since);
-      FindTheirLines(options, refusals);
-    }
-    if (status.ok()) status = std::move(done);
-  }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const int code = signals ? FollowFile(options, ingest, *settings, **client, *signals)
+                           : IngestOne(options, ingest, *settings, **client, std::move(events));
   const Status closed = (*client)->Close();
-  if (options.as_json) {
-    PrintJson(SummaryJson(ingest, summary, refusals, seconds));
-  } else if (status.ok() || summary.lines > 0) {
-    PrintSummary(ingest, summary, refusals, seconds);
-  }
-  if (!status.ok()) return ReportError(status);
-  if (!closed.ok()) return ReportError(closed);
-  return summary.bad + refusals.total() > 0 ? kExitProblems : kExitOk;
+  if (!closed.ok() && (code == kExitOk || code == kExitProblems)) return ReportError(closed);
+  return code;
 }
 
 }  // namespace
@@ -265,12 +326,16 @@ void AddIngest(Program& program) {
         verb.Flag("--lockstep", options.lockstep,
                   "drain the pipeline at each tick and each catalogue change: the same grants as "
                   "`replay`, more slowly; always on for golden files");
+        verb.Flag(
+            "--follow", options.follow,
+            "continue with a file that grows and is rotated, until SIGTERM or SIGINT; each rotated file "
+            "is a source NAME@HASH of its own");
         verb.Flag("--no-wait", options.no_wait,
                   "return when all events are durable in the log, without waiting for the refusals");
         verb.Add("--project", options.project, "number of the project, for golden files and trickle messages")
             .Type("P")
             .ShowDefault();
-        verb.Flag("--json", options.as_json, "print the summary as JSON, without progress");
+        verb.Flag("--json", options.as_json, "print the summary, and the progress, as JSON");
         verb.Footer(
             "Events go to the running pipeline of the data directory. Without a running pipeline, the command opens\n"
             "the directory itself. Formats are detected from the contents: JSON Lines (one event a line, the JSON\n"
@@ -284,6 +349,7 @@ void AddIngest(Program& program) {
             "Examples:  cobblestone ingest events.jsonl.gz --config cobblestone.yaml\n"
             "           cobblestone ingest msg_from_host.tsv --format trickle-xml --trickle-format trickles.yaml\n"
             "           cobblestone ingest bodies/ --format trickle-xml --variety orig --file-name '{host}_{received}.xml'\n"
+            "           cobblestone ingest /var/log/project/events.jsonl --follow --data /srv/cobblestone\n"
             "           zcat old/*.gz | cobblestone ingest --source history --data /srv/cobblestone");
       },
       Run);
