@@ -33,8 +33,8 @@ std::string AuditedPlace::Text() const {
 Status GrantAudit::Take(const wire::Grant& grant, const AuditedPlace& place) {
   switch (grant.head.kind) {
     case wire::GrantKind::kTrickle: CheckUnpaid(grant, place); break;
-    case wire::GrantKind::kInvalid: CheckInvalid(grant, place); break;
-    case wire::GrantKind::kPartial: CheckPartial(grant, place); break;
+    case wire::GrantKind::kInvalid: return CheckInvalid(grant, place);
+    case wire::GrantKind::kPartial: return CheckPartial(grant, place);
     case wire::GrantKind::kReversal:
       if (!grant.undone) CheckReversal(grant, place);
       break;
@@ -53,9 +53,12 @@ void GrantAudit::CheckUnpaid(const wire::Grant& grant, const AuditedPlace& place
     Problem(place, "the unpaid trickle has an amount");
 }
 
-void GrantAudit::CheckPartial(const wire::Grant& grant, const AuditedPlace& place) {
+Status GrantAudit::CheckPartial(const wire::Grant& grant, const AuditedPlace& place) {
   ++counts_.partials;
-  if (!grant.partial || !grant.partial->price) return Problem(place, "the partial grant has no trickle");
+  if (!grant.partial || !grant.partial->price) {
+    Problem(place, "the partial grant has no trickle");
+    return Status::Ok();
+  }
   const wire::PartialGrant& partial = *grant.partial;
   const double worth = credit::CreditOfHighWaterMark(*partial.price, partial.mark_after);
   bool ok = true;
@@ -64,16 +67,15 @@ void GrantAudit::CheckPartial(const wire::Grant& grant, const AuditedPlace& plac
     Problem(place, "the mark of " + Text(partial.mark_after) + " is worth " + Text(worth) +
                        ", but the payment was " + std::to_string(grant.head.credit_micro) +
                        " micro-credits after " + std::to_string(partial.paid_before));
-  const auto project = projects_.find(grant.head.project.value);
-  const credit::PolicyVersion* policy =
-      project == projects_.end() ? nullptr
-                                 : project->second.FindPolicy(grant.head.app, partial.price->rule_version);
+  const auto policy = find_policy_(grant.head.project, grant.head.app, partial.price->rule_version);
+  if (!policy.ok()) return policy.status();
   const auto is_its = [&](const credit::TrickleRule& rule) {
     return rule.variety == partial.variety && rule.kind == partial.price->kind;
   };
-  if (policy == nullptr || std::none_of(policy->trickles.begin(), policy->trickles.end(), is_its))
+  if (*policy == nullptr || std::none_of((*policy)->trickles.begin(), (*policy)->trickles.end(), is_its))
     Problem(place, "unknown trickle rule of version " + std::to_string(partial.price->rule_version) +
                        " of app " + std::to_string(grant.head.app.value) + ", which there never was");
+  return Status::Ok();
 }
 
 void GrantAudit::CheckReversal(const wire::Grant& grant, const AuditedPlace& place) {
@@ -99,25 +101,24 @@ Status GrantAudit::CheckFinal(const wire::Grant& grant, const AuditedPlace& plac
   if (due != grant.head.credit_micro || !ok)
     Problem(place,
             Text(grant.detail.credit) + " is not rounded to " + std::to_string(grant.head.credit_micro));
-  const credit::PolicyVersion* policy = CheckClaim(claim, grant.head.project, place);
-  if (policy == nullptr) return Status::Ok();
+  const auto policy = CheckClaim(claim, grant.head.project, place);
+  if (!policy.ok() || *policy == nullptr) return policy.status();
   if ((grant.head.flags & credit::kGrantLate) != 0) return CheckLate(grant, place);
-  CheckSettlement(grant, policy->constants, place);
+  CheckSettlement(grant, (*policy)->constants, place);
   return Status::Ok();
 }
 
-const credit::PolicyVersion* GrantAudit::CheckClaim(const credit::Claim& claim, ProjectId project_id,
-                                                    const AuditedPlace& place) {
-  const auto project = projects_.find(project_id.value);
-  const credit::PolicyVersion* policy =
-      project == projects_.end() ? nullptr : project->second.FindPolicy(claim.app, claim.policy_version);
-  if (policy == nullptr || policy->kind != claim.policy) {
+Result<const credit::PolicyVersion*> GrantAudit::CheckClaim(const credit::Claim& claim, ProjectId project,
+                                                            const AuditedPlace& place) {
+  const auto policy = find_policy_(project, claim.app, claim.policy_version);
+  if (!policy.ok()) return policy;
+  if (*policy == nullptr || (*policy)->kind != claim.policy) {
     Problem(place, "unknown policy version " + std::to_string(claim.policy_version) + " of app " +
                        std::to_string(claim.app.value) + ", which there never was");
     return nullptr;
   }
   credit::Claim again = claim;
-  credit::PolicyFor(claim.policy).Price(again, policy->constants);
+  credit::PolicyFor(claim.policy).Price(again, (*policy)->constants);
   if (again.mode != claim.mode || !SameBits(again.pfc, claim.pfc) ||
       !SameBits(again.claimed, claim.claimed) || again.flags != claim.flags)
     Problem(place, "the claim of " + Text(claim.claimed) + " is worth " + Text(again.claimed) +
@@ -126,17 +127,22 @@ const credit::PolicyVersion* GrantAudit::CheckClaim(const credit::Claim& claim, 
 }
 
 // The record of a result that was judged invalid awards nothing, and states the worth of its claim.
-void GrantAudit::CheckInvalid(const wire::Grant& grant, const AuditedPlace& place) {
+Status GrantAudit::CheckInvalid(const wire::Grant& grant, const AuditedPlace& place) {
   ++counts_.invalid;
-  if (!grant.claim) return Problem(place, "the result judged invalid has no claim");
+  if (!grant.claim) {
+    Problem(place, "the result judged invalid has no claim");
+    return Status::Ok();
+  }
   if (grant.head.credit_micro != 0 || grant.head.settles_micro != 0)
     Problem(place, "the result judged invalid has an amount");
-  const credit::PolicyVersion* policy = CheckClaim(*grant.claim, grant.head.project, place);
-  if (policy == nullptr) return;
-  const double worth = credit::WorthAlone(*grant.claim, grant.detail.max_granted_credit, policy->constants);
+  const auto policy = CheckClaim(*grant.claim, grant.head.project, place);
+  if (!policy.ok() || *policy == nullptr) return policy.status();
+  const double worth =
+      credit::WorthAlone(*grant.claim, grant.detail.max_granted_credit, (*policy)->constants);
   if (!SameBits(worth, grant.detail.credit))
     Problem(place,
             "the recorded worth is " + Text(grant.detail.credit) + ", but the claim is worth " + Text(worth));
+  return Status::Ok();
 }
 
 void GrantAudit::CheckSettlement(const wire::Grant& grant, const credit::Constants& constants,

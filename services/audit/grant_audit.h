@@ -15,8 +15,6 @@
 
 namespace cobblestone::audit {
 
-using AuditedProjects = std::map<std::uint32_t, stage::ProjectView>;
-
 // Place of a ledger record, for messages.
 struct AuditedPlace {
   std::uint32_t partition = 0;
@@ -38,10 +36,13 @@ struct GrantCounts {
 
 class GrantAudit {
  public:
+  // A version of an app's policy; null: there never was one.
+  using FindPolicy = std::function<Result<const credit::PolicyVersion*>(ProjectId project, AppId app,
+                                                                        std::uint32_t version)>;
+
   // All arguments must outlive the audit. `ledger`: called when a record is compared with another.
-  GrantAudit(const AuditedProjects& projects, std::function<Result<view::Ledger*>()> ledger,
-             AuditProblems& problems)
-      : projects_(projects), ledger_(std::move(ledger)), problems_(problems) {}
+  GrantAudit(FindPolicy find_policy, std::function<Result<view::Ledger*>()> ledger, AuditProblems& problems)
+      : find_policy_(std::move(find_policy)), ledger_(std::move(ledger)), problems_(problems) {}
 
   // An award, or a note of a trickle that paid nothing or of a result that was judged invalid. A correction of
   // an operator is checked elsewhere (CorrectionAudit). A status other than ok: the ledger cannot be read.
@@ -50,9 +51,9 @@ class GrantAudit {
   [[nodiscard]] const GrantCounts& counts() const { return counts_; }
 
  private:
-  void CheckPartial(const wire::Grant& grant, const AuditedPlace& place);
+  Status CheckPartial(const wire::Grant& grant, const AuditedPlace& place);
   void CheckUnpaid(const wire::Grant& grant, const AuditedPlace& place);
-  void CheckInvalid(const wire::Grant& grant, const AuditedPlace& place);
+  Status CheckInvalid(const wire::Grant& grant, const AuditedPlace& place);
   void CheckReversal(const wire::Grant& grant, const AuditedPlace& place);
   Status CheckFinal(const wire::Grant& grant, const AuditedPlace& place);
   Status CheckLate(const wire::Grant& grant, const AuditedPlace& place);
@@ -60,13 +61,13 @@ class GrantAudit {
                        const AuditedPlace& place);
   // Prices the claim again. Returns the policy version that the claim names; null, and a problem, if there
   // never was such a version.
-  const credit::PolicyVersion* CheckClaim(const credit::Claim& claim, ProjectId project,
-                                          const AuditedPlace& place);
+  Result<const credit::PolicyVersion*> CheckClaim(const credit::Claim& claim, ProjectId project,
+                                                  const AuditedPlace& place);
   void Problem(const AuditedPlace& place, const std::string& text) {
     problems_.Add(place.Text() + ": " + text);
   }
 
-  const AuditedProjects& projects_;
+  const FindPolicy find_policy_;
   const std::function<Result<view::Ledger*>()> ledger_;
   AuditProblems& problems_;
   GrantCounts counts_;

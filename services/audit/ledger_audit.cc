@@ -1,11 +1,13 @@
 #include "services/audit/ledger_audit.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/wire/control/control_codec.h"
 #include "common/wire/control/topics.h"
 #include "common/wire/control/watermark_codec.h"
 #include "common/wire/ledger/counted.h"
@@ -20,6 +22,7 @@
 #include "services/audit/result_balance.h"
 #include "services/grants/grants_stage.h"
 #include "services/ledger/ledger_records.h"
+#include "services/stage/project_view.h"
 
 namespace cobblestone::audit {
 
@@ -57,6 +60,8 @@ class LedgerAudit {
   Result<AuditedEnd> EndOf(stream::TopicIndex topic, std::uint32_t k, std::uint64_t last, std::uint64_t next);
   Result<ResultBalance::Older> FindOlder(ProjectId project, ResultId result);
   Status LookAtStates();
+  Result<const credit::PolicyVersion*> FindPolicy(ProjectId project, AppId app, std::uint32_t version);
+  Status ReadControl();
   Status ReadGrants(std::uint32_t k);
   Status TakeGrant(std::uint32_t k, std::uint64_t offset, const wire::Grant& grant, bool behind);
   void TakeAward(std::uint32_t k, std::uint64_t offset, const wire::Grant& grant);
@@ -88,13 +93,17 @@ class LedgerAudit {
   bool record_outdated_ = false;
   const std::unique_ptr<stream::IndexedLog> grants_log_;
   AuditProblems problems_;
-  std::vector<AuditSnapshot> snapshots_;    // by partition
-  std::vector<std::uint64_t> grants_ends_;  // of the topic, after all snapshots
-  std::uint64_t refused_end_ = 0;           // before all snapshots
-  AuditedProjects projects_;
+  std::vector<AuditSnapshot> snapshots_;                  // by partition
+  std::vector<std::uint64_t> grants_ends_;                // of the topic, after all snapshots
+  std::uint64_t refused_end_ = 0;                         // before all snapshots
+  std::map<std::uint32_t, stage::ProjectView> projects_;  // as of the state of partition 0; and FindPolicy()
+  bool control_read_ = false;
   AccountBalance accounts_;
   ResultBalance results_;
-  GrantAudit grants_{projects_, [this] { return pipeline_.ledger(); }, problems_};
+  GrantAudit grants_{[this](ProjectId project, AppId app, std::uint32_t version) {
+                       return FindPolicy(project, app, version);
+                     },
+                     [this] { return pipeline_.ledger(); }, problems_};
   EstimateAudit estimates_{[this](std::string text) { problems_.Add(std::move(text)); }};
   MergeAudit merges_{[this](std::string text) { problems_.Add(std::move(text)); }};
   CorrectionAudit corrections_{[this](std::string text) { problems_.Add(std::move(text)); }};
@@ -320,6 +329,50 @@ Status LedgerAudit::LookAtStates() {
       return looked;
     });
     if (!s.ok()) return s;
+  }
+  return Status::Ok();
+}
+
+// The partitions may stand at different commits. A partition that is ahead of partition 0 has grants under policies
+// that partition 0 has not read yet.
+Result<const credit::PolicyVersion*> LedgerAudit::FindPolicy(ProjectId project, AppId app,
+                                                             std::uint32_t version) {
+  const auto find = [&]() -> const credit::PolicyVersion* {
+    const auto view = projects_.find(project.value);
+    return view == projects_.end() ? nullptr : view->second.FindPolicy(app, version);
+  };
+  const credit::PolicyVersion* policy = find();
+  if (policy != nullptr || control_read_) return policy;
+  if (Status s = ReadControl(); !s.ok()) return s;
+  return find();
+}
+
+// Adds the policies of all events that the coordinator has relayed by now.
+Status LedgerAudit::ReadControl() {
+  control_read_ = true;
+  const stream::TopicPartition where{wire::kControl, 0};
+  const auto log = pipeline_.LogOf(wire::kControl);
+  std::map<std::uint32_t, stage::ProjectView> relayed;
+  Status applied;
+  const auto end = ForEachRecordOf(*log, where, log->Begin(where), log->End(where),
+                                   [&](std::uint64_t, std::string_view record) {
+                                     wire::ControlView control;
+                                     if (!wire::DecodeControl(record, &control)) {
+                                       applied = Status::Corrupted("a control record cannot be decoded");
+                                     } else if (control.kind == wire::ControlKind::kEvent) {
+                                       applied =
+                                           stage::ApplyControl(control, relayed[control.head.project.value]);
+                                     }
+                                     return applied.ok();
+                                   },
+                                   {});
+  if (!applied.ok()) return applied;
+  if (!end.ok()) return end.status();
+  for (auto& [project, view] : relayed) {
+    const auto [known, is_new] = projects_.try_emplace(project, view);
+    if (is_new) continue;
+    for (const auto& [app, versions] : view.policies)
+      known->second.policies[app].insert(versions.begin(), versions.end());
   }
   return Status::Ok();
 }
