@@ -676,10 +676,14 @@ TEST_F(GatewayTest, AnAddressHasARateLimitAndATokenAHigherOne) {
     EXPECT_EQ(json::parse(reply->body)["error"]["code"], "too_many_requests");
   }
   EXPECT_GE(refused, 10);
-  // Attempts to guess tokens count as requests.
-  const auto guess = client.Get("/api/v1/tasks", {{"Authorization", "Bearer unknown-token-0123456789"}});
-  ASSERT_TRUE(guess);
-  EXPECT_EQ(guess->status, 429);
+  // Attempts to guess tokens count as requests. On a slow machine the limit can allow one in between.
+  int guesses = 0;
+  for (int status = 0; status != 429 && guesses < 20; ++guesses) {
+    const auto guess = client.Get("/api/v1/tasks", {{"Authorization", "Bearer unknown-token-0123456789"}});
+    ASSERT_TRUE(guess);
+    status = guess->status;
+  }
+  EXPECT_LT(guesses, 20);
   for (int i = 0; i < 20; ++i) {
     const auto reply = client.Get("/api/v1/tasks", {{"Authorization", std::string("Bearer ") + kReadToken}});
     ASSERT_TRUE(reply);
@@ -687,37 +691,49 @@ TEST_F(GatewayTest, AnAddressHasARateLimitAndATokenAHigherOne) {
   }
 }
 
+// A visitor shares the limit of the busy one if it is refused right after the busy one was. On a slow machine the limit
+// can allow one more request in between, so the question is asked repeatedly, but less often than a visitor with a limit
+// of its own may ask.
 TEST_F(GatewayTest, BehindATrustedProxyEachVisitorIsLimitedAndLogged) {
-  const auto asked = [&](const std::string& trusted, const std::vector<std::string>& forwarded) {
+  const std::string busy = "203.0.113.7";
+  const std::vector<httplib::Headers> visitors = {
+      {{"X-Forwarded-For", busy}},
+      {{"X-Forwarded-For", "192.0.2.1, " + busy}},
+      {{"X-Forwarded-For", "198.51.100.2"}},
+      {{"X-Forwarded-For", busy + ", 198.51.100.3, 127.0.0.1"}},
+      // A proxy that adds a second X-Forwarded-For header after a forged one.
+      {{"X-Forwarded-For", "192.0.2.9"}, {"X-Forwarded-For", busy}}};
+  const auto asked = [&](const std::string& trusted) {
     std::ofstream(dir_ / "proxied.yaml")
-        << "data_directory: data\ngateway: {listen: '127.0.0.1:0', rate_limit: 1, rate_burst: 3, access_log: true, "
+        << "data_directory: data\ngateway: {listen: '127.0.0.1:0', rate_limit: 1, rate_burst: 100, access_log: true, "
         << trusted << "}\n";
     Served served(std::make_unique<Background>(dir_.path(),
                                                std::vector<std::string>{"run", "--config", "proxied.yaml"}));
     EXPECT_TRUE(served.Start()) << served.process().err();
-    std::string statuses;
-    for (const std::string& address : forwarded)
-      statuses +=
-          std::to_string(served.Get("/api/v1/health", "", {{"X-Forwarded-For", address}}).status) + " ";
-    // A proxy that adds a second X-Forwarded-For header after a forged one.
-    statuses += std::to_string(
-        served
-            .Get("/api/v1/health", "", {{"X-Forwarded-For", "192.0.2.9"}, {"X-Forwarded-For", forwarded[0]}})
-            .status);
+    const auto status = [&](const httplib::Headers& headers) {
+      return served.Get("/api/v1/health", "", headers).status;
+    };
+    std::string limited;
+    for (const httplib::Headers& visitor : visitors) {
+      bool shared = false;
+      for (int tries = 0; tries < 50 && !shared; ++tries) {
+        while (status(visitors[0]) == 200) {
+        }
+        shared = status(visitor) == 429;
+      }
+      limited += shared ? '1' : '0';
+    }
     served.process().Signal(SIGTERM);
     EXPECT_EQ(served.process().Wait(), 0);
-    return std::pair(statuses, served.process().err());
+    return std::pair(limited, served.process().err());
   };
-  const std::string busy = "203.0.113.7";
-  const std::vector<std::string> visitors = {
-      busy, busy, busy, busy, "192.0.2.1, " + busy, "198.51.100.2", busy + ", 198.51.100.3, 127.0.0.1"};
-  const auto [trusted, log] = asked("trusted_proxies: [127.0.0.0/8]", visitors);
-  EXPECT_EQ(trusted, "200 200 200 429 429 200 200 429");
+  const auto [trusted, log] = asked("trusted_proxies: [127.0.0.0/8]");
+  EXPECT_EQ(trusted, "11001");
   for (const char* address : {"203.0.113.7", "198.51.100.2", "198.51.100.3"})
     EXPECT_THAT(log, HasSubstr(std::string("address=") + address));
   EXPECT_THAT(log, Not(HasSubstr("address=127.0.0.1")));
-  const auto [alone, plain_log] = asked("trusted_proxies: [192.0.2.0/24]", visitors);
-  EXPECT_EQ(alone, "200 200 200 429 429 429 429 429") << "other proxies are not trusted";
+  const auto [alone, plain_log] = asked("trusted_proxies: [192.0.2.0/24]");
+  EXPECT_EQ(alone, "11111") << "other proxies are not trusted";
   EXPECT_THAT(plain_log, Not(HasSubstr("203.0.113")));
 }
 
