@@ -1,5 +1,5 @@
-// A project that sends its results from Python, with the shipped example, to a deployment on a real broker. Every
-// grant and total equals the oracle's, and the ledger read from Python is the whole ledger. Then the commands of
+// A project that sends its results from C++ and Python, with the shipped examples, to a deployment on a real broker.
+// Every grant and total equals the oracle's, and the ledger read from Python is the whole ledger. Then the commands of
 // schemas/README.md, as printed.
 
 #include <gtest/gtest.h>
@@ -74,21 +74,22 @@ bool IsOfAResult(const Event& event) {
           routing->kind == wire::EventKind::kDispatch);
 }
 
-TEST(KafkaPython, AProjectInPythonGetsItsCreditExactly) {
+TEST(KafkaExamples, AProjectInCppAndPythonGetsItsCreditExactly) {
   const auto broker = TestBroker::Shared();
   const std::vector<Event> events = Story();
   const KafkaWorld world(*broker, events);
   std::vector<Event> others;
-  auto results = EventWriter::Open(world.path("results.jsonl"));
-  ASSERT_TRUE(results.ok()) << results.status().message();
-  for (const Event& event : events) {
-    if (IsOfAResult(event)) {
-      ASSERT_TRUE((*results)->Write(event.envelope).ok());
-    } else {
-      others.push_back(event);
-    }
+  std::vector<Event> results;
+  for (const Event& event : events) (IsOfAResult(event) ? results : others).push_back(event);
+  // A third for each example.
+  const std::vector<std::string> parts = {"first.pb", "second.pb", "third.jsonl"};
+  for (std::size_t part = 0; part < 3; ++part) {
+    auto file = EventWriter::Open(world.path(parts[part]));
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    for (std::size_t i = results.size() * part / 3; i < results.size() * (part + 1) / 3; ++i)
+      ASSERT_TRUE((*file)->Write(results[i].envelope).ok());
+    ASSERT_TRUE((*file)->Close().ok());
   }
-  ASSERT_TRUE((*results)->Close().ok());
   const std::string members = world.path("members.pb");
   WriteTraffic(others, members);
   std::ofstream(world.path("client.properties")) << "bootstrap.servers=" << world.bootstrap() << "\n";
@@ -104,11 +105,17 @@ TEST(KafkaPython, AProjectInPythonGetsItsCreditExactly) {
       Shell("protoc --python_out=" + classes + " -I . schemas/events.proto schemas/internal.proto");
   ASSERT_EQ(made.code, 0) << made.out;
   const std::string arguments = " " + world.path("client.properties") + " " + world.prefix();
-  const std::string produce = "PYTHONPATH=" + classes + " examples/python/produce.py" + arguments + " < ";
+  const std::string python = "PYTHONPATH=" + classes + " examples/python/produce.py";
+  const std::string produce = python + arguments + " < ";
+  const std::string produce_cpp = COBBLESTONE_EXAMPLE_PRODUCE + arguments + " < ";
   // Twice: after a crash a project without a known position sends everything again.
   for (int time = 0; time < 2; ++time) {
-    const ShellResult sent = Shell(produce + world.path("results.jsonl"));
-    ASSERT_EQ(sent.code, 0) << sent.out;
+    for (const std::string& command :
+         {produce_cpp + world.path(parts[0]), python + " --delimited" + arguments + " < " + world.path(parts[1]),
+          produce + world.path(parts[2])}) {
+      const ShellResult sent = Shell(command);
+      ASSERT_EQ(sent.code, 0) << sent.out;
+    }
   }
   // Time advances after everything.
   std::ofstream(world.path("tick.jsonl"))
@@ -121,7 +128,10 @@ TEST(KafkaPython, AProjectInPythonGetsItsCreditExactly) {
                                           << "\n";
   const ShellResult user = Shell(produce + world.path("user.jsonl"));
   EXPECT_EQ(user.code, 1);
-  EXPECT_NE(user.out.find("line 1 is not an event of a result"), std::string::npos) << user.out;
+  EXPECT_NE(user.out.find("event 1 is not an event of a result"), std::string::npos) << user.out;
+  const ShellResult member = Shell(produce_cpp + members);
+  EXPECT_EQ(member.code, 1);
+  EXPECT_NE(member.out.find("is not an event of a result"), std::string::npos) << member.out;
 
   // Nothing new, but it waits until all earlier events, of any sender, have been processed.
   ingested = RunProgram(world.path(""), ingest);

@@ -125,7 +125,7 @@ const std::vector<Confined>& ConfinedLibraries() {
       {"librdkafka",
        "(librdkafka/.*|rdkafka.*\\.h)",
        "deps::rdkafka",
-       {"common/stream/kafka/librdkafka/", "tests/bench/"}},
+       {"common/stream/kafka/librdkafka/", "tests/bench/", "examples/cpp/"}},
       {"RocksDB",
        "rocksdb/.*",
        "deps::rocksdb",
@@ -140,7 +140,7 @@ const std::vector<Confined>& ConfinedLibraries() {
        "(.*\\.pb\\.h|google/protobuf/.*)",
        "cobblestone::schemas",
        {"common/wire/", "tests/fuzz/", "tests/unit/wire_", "tests/unit/wire/", "tests/unit/schema_",
-        "tests/unit/schemas/", "tests/support/oracle", "tools/"}},
+        "tests/unit/schemas/", "tests/support/oracle", "examples/cpp/", "tools/"}},
   };
   return kConfined;
 }
