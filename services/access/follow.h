@@ -5,9 +5,9 @@
 // restarts and rotations happen. Files of the feed are FILE and its rotated files in the same folder, whose names
 // begin with FILE followed by '.' or '-', compressed or not. They are ingested one after the other:
 //   - A reader begins with the newest file that an earlier reader has begun, or else with FILE.
-//   - A file is complete once the next newer one has an event, because the writer has then left it. It must not come
-//     back to it.
-// Lines without a line end are not read until the file is complete.
+//   - A file is complete once a newer one has an event: the writer has then left the older file, and must not return
+//     to it.
+// A last line without its line end is read when the file is complete.
 #pragma once
 
 #include <atomic>
@@ -66,8 +66,9 @@ class Feed {
     std::unique_ptr<FeedFile> file;
     std::string source;
   };
-  // The next file to ingest, at the latest when the previous one was ingested to its end; none: stopped. Errors: as
-  // EventFile and Client; InvalidArgument also if the pipeline runs with `order: lockstep`, or if the file is golden.
+  // The next file to ingest; waits until there is one. Call it again when this file was ingested to its end. None:
+  // stopped. Errors: as EventFile and Client; InvalidArgument also if the pipeline runs with `order: lockstep`, or if
+  // the file is golden.
   Result<std::optional<Part>> Next();
 
  private:
