@@ -200,13 +200,13 @@ AtEnd Feed::Continue(std::uint64_t inode, bool at_end, std::uint64_t read) {
   if (!at_end) return stopped_(false) ? AtEnd::kStop : AtEnd::kReadOn;
   // Once the writer has left the file, what it wrote before is read to its end.
   if (left_) return AtEnd::kComplete;
+  if (stopped_(true)) return AtEnd::kStop;
   const std::uint64_t newest = InodeOf(file_);
   if (newest == inode && SizeOf(file_) < read) {
     shrunk_ = true;
     return AtEnd::kStop;
   }
   left_ = newest != 0 && newest != inode && HasEvent(file_);
-  if (!left_ && stopped_(true)) return AtEnd::kStop;
   return AtEnd::kReadOn;
 }
 
