@@ -33,6 +33,7 @@ def from_json(file):
 
 def from_delimited(file):
     """The same for records, each preceded by its length as a varint."""
+    truncated = "the last event is truncated; send all events again"
     data, at, more = b"", 0, True
     while True:
         while more and len(data) - at < 1 << 21:  # an event has at most 1 MiB
@@ -42,6 +43,8 @@ def from_delimited(file):
             return
         length = shift = 0
         while True:
+            if at == len(data):
+                sys.exit(truncated)
             byte = data[at]
             at += 1
             length |= (byte & 0x7F) << shift
@@ -51,7 +54,7 @@ def from_delimited(file):
         value = data[at:at + length]
         at += length
         if len(value) < length:
-            sys.exit("the last event is truncated; send all events again")
+            sys.exit(truncated)
         yield events_pb2.Envelope.FromString(value), value
 
 
