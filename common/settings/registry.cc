@@ -19,6 +19,7 @@ constexpr std::int64_t kGiBytes = std::int64_t{1} << 30;
 constexpr std::int64_t kTiBytes = std::int64_t{1} << 40;
 
 // Indexed by the enum of the same name in run_settings.h.
+constexpr std::string_view kRoles[] = {"project", "hub"};
 constexpr std::string_view kBackends[] = {"embedded", "kafka"};
 constexpr std::string_view kTicks[] = {"input", "wall"};
 constexpr std::string_view kOrders[] = {"arrival", "lockstep"};
@@ -100,6 +101,9 @@ Option Text(std::string_view key, Target (*target)(RunSettings&), std::string_vi
 
 std::vector<Option> MakeOptions() {
   return {
+      Choice(
+          "role", COBBLESTONE_AT(role), kRoles,
+          "project: credit for results; hub: accounts and factors of many projects; fixed like partitions"),
       Choice("backend", COBBLESTONE_AT(backend), kBackends,
              "location of the log: a database on this machine, or a Kafka cluster for many machines"),
       Text("data_directory", COBBLESTONE_AT(data_directory), "a directory, relative to the working directory",

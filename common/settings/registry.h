@@ -14,10 +14,10 @@
 namespace cobblestone::settings {
 
 // A place in RunSettings, by its type.
-using Target = std::variant<Duration*, std::uint64_t*, std::uint32_t*, bool*, std::string*, Backend*, Ticks*,
-                            Order*, LogLevel*, LogFormat*, KafkaSecurity*, KafkaMechanism*, KafkaStandby*,
-                            KafkaMembership*, KafkaSlots*, StageSet*, AnonymousRole*, AccountsVisible*,
-                            GatewayFollow*, std::vector<IpNetwork>*>;
+using Target = std::variant<Duration*, std::uint64_t*, std::uint32_t*, bool*, std::string*, Role*, Backend*,
+                            Ticks*, Order*, LogLevel*, LogFormat*, KafkaSecurity*, KafkaMechanism*,
+                            KafkaStandby*, KafkaMembership*, KafkaSlots*, StageSet*, AnonymousRole*,
+                            AccountsVisible*, GatewayFollow*, std::vector<IpNetwork>*>;
 
 enum class Kind : std::uint8_t { kQuantity, kFlag, kText, kChoice, kSet, kNetworks };
 

@@ -281,6 +281,11 @@ class Reader {
       Error(GivenAt({"order", "ticks", "backend"}),
             "order: lockstep on Kafka requires ticks: input, because the ingesting process must "
             "know all events before each tick");
+    if (s.role == Role::kHub && s.order == Order::kLockstep)
+      Error(GivenAt({"role", "order"}), "role: hub requires order: arrival, because a hub has no periods");
+    if (s.role == Role::kHub && s.kafka.slots == KafkaSlots::kByStage)
+      Error(GivenAt({"role", "kafka.slots"}),
+            "role: hub requires kafka.slots: together, because a hub has one stage per slot");
     CheckGateway(s.gateway);
     const std::pair<const char*, const std::string*> kafka_names[] = {{"kafka.prefix", &s.kafka.prefix},
                                                                       {"kafka.instance", &s.kafka.instance}};
@@ -479,6 +484,20 @@ Result<RunSettings> LoadRunSettings(const std::string& path) {
   if (file.bad()) return Status::InvalidArgument("cannot read the configuration file " + path);
   text.resize(static_cast<std::size_t>(file.gcount()));
   return ParseRunSettings(text, path);
+}
+
+std::string_view KindOf(const RunSettings& settings) {
+  if (settings.role == Role::kHub) return kHubKind;
+  return settings.order == Order::kLockstep ? kLockstepKind : kArrivalKind;
+}
+
+std::string OtherKind(const std::string& place, std::string_view made, std::string_view configured,
+                      std::string_view instead) {
+  const auto option = [](std::string_view kind) {
+    return kind == kHubKind ? std::string("`role: hub`") : "`order: " + std::string(kind) + "`";
+  };
+  return place + " was created with " + option(made) + ", but the configuration has " + option(configured) +
+         "; this cannot be changed: restore the old value, or use " + std::string(instead);
 }
 
 }  // namespace cobblestone::settings

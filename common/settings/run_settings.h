@@ -23,6 +23,8 @@ using Bytes = std::uint64_t;  // a plain number, because it is only passed to ot
 inline constexpr Bytes kMiB = 1u << 20;
 inline constexpr Bytes kGiB = 1u << 30;
 
+// A pipeline of projects, or a federation hub (docs/design/federation.md).
+enum class Role : std::uint8_t { kProject, kHub };
 enum class Backend : std::uint8_t { kEmbedded, kKafka };
 enum class KafkaSecurity : std::uint8_t { kPlaintext, kSsl, kSaslPlaintext, kSaslSsl };
 enum class KafkaMechanism : std::uint8_t { kScramSha512, kScramSha256, kPlain };
@@ -36,7 +38,7 @@ enum class AnonymousRole : std::uint8_t { kRead, kNone };
 enum class GatewayFollow : std::uint8_t { kCheckpoints, kCommits };
 enum class AccountsVisible : std::uint8_t { kPublic, kOwn };
 
-// The stages of the pipeline; a process on Kafka may run a subset (kafka.slots: by_stage).
+// The stages of a pipeline of projects; a process on Kafka may run a subset (kafka.slots: by_stage).
 enum class Stage : std::uint8_t { kClaims, kGrants, kAccounts, kTeams, kCoordinator };
 inline constexpr std::string_view kStageNames[] = {"claims", "grants", "accounts", "teams", "coordinator"};
 struct StageSet {
@@ -148,6 +150,7 @@ struct ProjectEntry {
 };
 
 struct RunSettings {
+  Role role = Role::kProject;
   Backend backend = Backend::kEmbedded;
   std::string data_directory = "cobblestone-data";
   StageSet stages;
@@ -182,5 +185,15 @@ std::string DescribeOptions();
 
 // A configuration file with every default, each with its range and reason as a comment: config/default.yaml.
 std::string DefaultConfigFile();
+
+// The kind of a deployment, fixed when its data are created: a pipeline in order of arrival, one in lockstep, or a hub.
+inline constexpr std::string_view kArrivalKind = "arrival";
+inline constexpr std::string_view kLockstepKind = "lockstep";
+inline constexpr std::string_view kHubKind = "hub";
+std::string_view KindOf(const RunSettings& settings);
+// The message for a configuration of another kind than the data. `place`: what holds the data; `instead`: what to use
+// for a new deployment.
+std::string OtherKind(const std::string& place, std::string_view made, std::string_view configured,
+                      std::string_view instead);
 
 }  // namespace cobblestone::settings

@@ -42,11 +42,11 @@ using intake::AppendOutcome;
 using intake::IntakeOptions;
 using intake::ProducerState;
 using kafka::AllRolesOf;
-using kafka::CheckOrder;
+using kafka::CheckKind;
 using kafka::CheckTopics;
 using kafka::DeploymentOf;
 using kafka::KafkaDeployment;
-using kafka::kOrderKey;
+using kafka::kKindKey;
 using kafka::kProducersTopic;
 using kafka::kStatusTopic;
 using kafka::LogsOf;
@@ -545,9 +545,7 @@ class RealKafkaClient final : public KafkaClient {
       if (!committed.ok()) return committed.status();
       for (const auto& one : *committed) {
         json task = {{"slot", one.slot},
-                     {"role", !name.empty()                      ? name
-                              : one.slot == settings_.partitions ? "coordinator"
-                                                                 : "claims, grants, accounts, teams"},
+                     {"role", name.empty() ? std::string(pipeline::StagesOf(one.slot, pipeline)) : name},
                      {"standbys", json::array()}};
         if (one.offset) {
           const auto position = stream::kafka::DecodePosition(*one.offset, one.metadata);
@@ -567,7 +565,7 @@ class RealKafkaClient final : public KafkaClient {
     Status s =
         stream::kafka::ReadAll(**reader, {kStatusTopic, 0}, stream::kafka::kBeginning,
                                stream::kafka::Millis(10000), [&](const stream::kafka::Message& message) {
-                                 if (message.key() == kOrderKey) return Status::Ok();
+                                 if (message.key() == kKindKey) return Status::Ok();
                                  json heartbeat = json::parse(message.value(), nullptr, false);
                                  if (!heartbeat.is_object()) return Status::Ok();
                                  // The broker's time of the record: the worker's own clock may be wrong.
@@ -632,7 +630,7 @@ Result<std::unique_ptr<KafkaClient>> ConnectKafka(const settings::RunSettings& s
   if (Status s = CheckTopics(*deployment); !s.ok()) return s;
   auto cluster = stream::kafka::MakeCluster(deployment->cluster);
   if (!cluster.ok()) return cluster.status();
-  if (Status s = CheckOrder(**cluster, settings.order); !s.ok()) return s;
+  if (Status s = CheckKind(**cluster, settings); !s.ok()) return s;
   return std::unique_ptr<KafkaClient>(
       new RealKafkaClient(settings, std::move(*deployment), std::move(*cluster), report));
 }

@@ -12,6 +12,7 @@
 #include "common/wire/events/facts.h"
 #include "common/wire/ledger/account_codec.h"
 #include "common/wire/ledger/counted.h"
+#include "services/stage/inbox.h"
 #include "services/stage/refuse.h"
 
 namespace cobblestone::accounts {
@@ -203,18 +204,13 @@ void AccountsStage::ApplyBuffered(const BufferedGrant& one, Emitter& out) {
 }
 
 void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
-  auto event = wire::ParseEvent(record.value);
-  if (!event.ok())
-    return stage::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  auto event = stage::ReadEvent(record, options_.future_limit, out);
+  if (!event) return;
   if (const auto* watermark = std::get_if<wire::Watermark>(&event->body)) {
     watermarks_.OnOutside(0, watermark->number);
     return PassWatermarks(out);
   }
   const ProjectId project = event->head.project;
-  if (auto refusal = wire::CheckEvent(*event))
-    return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
-  if (auto refusal = stage::FromTheFuture(record, event->head.time, options_.future_limit))
-    return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (const auto* member = std::get_if<wire::UserMember>(&event->body))
     return OnMember(record, event->head, *member, out);
   if (const auto* opening = std::get_if<wire::OpeningTotal>(&event->body))

@@ -10,6 +10,7 @@
 #include "common/wire/ledger/counted.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "services/accounts/accounts_stage.h"
+#include "services/stage/inbox.h"
 #include "services/stage/refuse.h"
 
 namespace cobblestone::accounts {
@@ -26,17 +27,12 @@ Key RowKey(const Key& user, std::uint32_t number) {
 }  // namespace
 
 void AccountsStage::OnControl(const stream::RecordView& record, Emitter& out) {
-  wire::ControlView control;
-  if (!wire::DecodeControl(record.value, &control))
-    return out.Fail(Status::Corrupted("a control record cannot be decoded"));
-  const bool is_watermark = control.kind == wire::ControlKind::kWatermark;
-  if (Status s = watermarks_.OnControl(control.head.number, is_watermark ? &control.watermark : nullptr);
-      !s.ok())
-    return out.Fail(std::move(s));
-  if (is_watermark) return PassWatermarks(out);
-  if (control.kind == wire::ControlKind::kEpoch) return;  // ACCOUNTS does not use scales
-  stage::ProjectView& view = projects_.Mutable({.project = control.head.project.value, .id = 0, .sub = 0});
-  if (Status s = stage::ApplyControl(control, view); !s.ok()) out.Fail(std::move(s));
+  const auto control = stage::ReadControl(record, watermarks_, out);
+  if (!control) return;
+  if (control->kind == wire::ControlKind::kWatermark) return PassWatermarks(out);
+  if (control->kind == wire::ControlKind::kEpoch) return;  // ACCOUNTS does not use scales
+  stage::ProjectView& view = projects_.Mutable({.project = control->head.project.value, .id = 0, .sub = 0});
+  if (Status s = stage::ApplyControl(*control, view); !s.ok()) out.Fail(std::move(s));
 }
 
 void AccountsStage::PassWatermarks(Emitter& out) {

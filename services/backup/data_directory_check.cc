@@ -13,6 +13,7 @@
 namespace cobblestone::backup {
 
 using embedded::ProducerRow;
+using embedded::StoredKind;
 using pipeline::InputsOfSlot;
 using pipeline::PipelineOptions;
 using pipeline::SlotCount;
@@ -32,6 +33,7 @@ class Check {
         {.path = directory_ + "/log", .topics = topics, .read_only = true, .tail_bytes = kCache});
     if (!log.ok()) return log.status();
     log_ = std::move(*log);
+    pipeline_.hub = StoredKind(*log_) == settings::kHubKind;
     figures_.commit = log_->last_commit();
     for (std::size_t topic = 0; topic < topics.size(); ++topic)
       for (std::uint32_t p = 0; p < topics[topic].partitions; ++p) {
@@ -75,7 +77,7 @@ class Check {
   }
 
   const std::string& directory_;
-  const PipelineOptions pipeline_;
+  PipelineOptions pipeline_;  // `hub` from the log
   const std::shared_ptr<store::StoreMemory> memory_ = std::make_shared<store::StoreMemory>(kCache);
   std::unique_ptr<stream::embedded::Log> log_;
   DataDirectoryFigures figures_;

@@ -21,6 +21,7 @@
 #include "services/claims/keys.h"
 #include "services/claims/sendings.h"
 #include "services/claims/time_outs.h"
+#include "services/stage/inbox.h"
 #include "services/stage/refuse.h"
 
 namespace cobblestone::claims {
@@ -184,25 +185,20 @@ const stage::ProjectView* ClaimsStage::Admit(const RecordView& record, const wir
 // ---- Control, members ----------------------------------------------------------------------------------------------
 
 void ClaimsStage::OnControl(const RecordView& record, Emitter& out) {
-  wire::ControlView control;
-  if (!wire::DecodeControl(record.value, &control))
-    return out.Fail(Status::Corrupted("a control record cannot be decoded"));
-  const bool is_watermark = control.kind == wire::ControlKind::kWatermark;
-  if (Status s = watermarks_.OnControl(control.head.number, is_watermark ? &control.watermark : nullptr);
-      !s.ok())
+  const auto control = stage::ReadControl(record, watermarks_, out);
+  if (!control) return;
+  if (control->kind == wire::ControlKind::kWatermark) return PassWatermarks(out);
+  const ProjectId project = control->head.project;
+  if (Status s = stage::ApplyControl(*control, projects_.Mutable(ProjectKey(project))); !s.ok())
     return out.Fail(std::move(s));
-  if (is_watermark) return PassWatermarks(out);
-  const ProjectId project = control.head.project;
-  if (Status s = stage::ApplyControl(control, projects_.Mutable(ProjectKey(project))); !s.ok())
-    return out.Fail(std::move(s));
-  if (control.kind == wire::ControlKind::kEvent) {
+  if (control->kind == wire::ControlKind::kEvent) {
     first_due_.erase(project.value);  // a window may have changed
-    if (const auto event = wire::ParseEvent(control.body); event.ok())
+    if (const auto event = wire::ParseEvent(control->body); event.ok())
       if (const auto* settings = std::get_if<wire::SettingsChange>(&event->body))
         machines_.OnSettings(project, *settings);
   }
   // Claims from here on are made under this catalogue and these scales.
-  EmitPassed({.source = options_.partition, .control = control.head.number}, out);
+  EmitPassed({.source = options_.partition, .control = control->head.number}, out);
 }
 
 void ClaimsStage::EmitPassed(const wire::Passed& passed, Emitter& out) {

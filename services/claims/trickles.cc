@@ -13,6 +13,7 @@
 #include "services/claims/kept_events.h"
 #include "services/claims/keys.h"
 #include "services/claims/sendings.h"
+#include "services/stage/inbox.h"
 #include "services/stage/refuse.h"
 #include "services/stage/settled_partials.h"
 
@@ -253,16 +254,11 @@ void ClaimsStage::EmitUnpaidTrickle(const RecordView& record, ProjectId project,
 }
 
 void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
-  auto event = wire::ParseEvent(record.value);
-  if (!event.ok())
-    return stage::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  auto event = stage::ReadEvent(record, options_.future_limit, out);
+  if (!event) return;
   if (const auto* watermark = std::get_if<wire::Watermark>(&event->body))
     return OnWatermark(kTrickles, *watermark, out);
   const ProjectId project = event->head.project;
-  if (auto refusal = wire::CheckEvent(*event))
-    return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
-  if (auto refusal = stage::FromTheFuture(record, event->head.time, options_.future_limit))
-    return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   const auto* trickle = std::get_if<wire::Trickle>(&event->body);
   if (trickle == nullptr)
     return stage::Refuse(record, project, RefusalReason::kNotSupported,

@@ -64,7 +64,7 @@ CoordinatorStage::CoordinatorStage(const CoordinatorOptions& options, stream::Ta
     : options_(options),
       projects_(tables, kProjectsTable, true),
       pending_(tables, kSamplesTable, false),
-      relay_(tables, kRelayTable, true),
+      relay_(tables, kRelayTable, options.partitions, kWatermarkedTopics),
       awaited_(tables, kAwaitedTable, true),
       profiles_(tables, kProfileTable, false),
       names_(tables, kNameTable, false) {
@@ -72,18 +72,13 @@ CoordinatorStage::CoordinatorStage(const CoordinatorOptions& options, stream::Ta
 }
 
 std::vector<stream::TableBase*> CoordinatorStage::tables() {
-  return {&projects_, &pending_, &relay_, &awaited_, &profiles_, &names_};
+  return {&projects_, &pending_, relay_.table(), &awaited_, &profiles_, &names_};
 }
 
 Status CoordinatorStage::Opened() {
   const AwaitedStages* awaited = awaited_.Find({});
   awaits_ = awaited != nullptr && awaited->stages > 0;
   return Status::Ok();
-}
-
-std::uint64_t CoordinatorStage::watermarks() {
-  const RelayState* relay = relay_.Find({});
-  return relay == nullptr ? 0 : relay->watermarks;
 }
 
 void CoordinatorStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
@@ -94,16 +89,12 @@ void CoordinatorStage::Process(std::size_t input, const RecordView& record, Emit
   }
 }
 
-void CoordinatorStage::Relay(std::string_view record, Emitter& out) {
-  for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(wire::kControl, p, record);
-}
-
 void CoordinatorStage::PublishEpoch(ProjectId project, ProjectState& state, Emitter& out) {
   bytes_.clear();
   wire::EncodeControlEpoch(
-      {.project = project, .sequence = ++state.sequence, .line = 0, .number = NextNumber()},
+      {.project = project, .sequence = ++state.sequence, .line = 0, .number = relay_.NextNumber()},
       state.scales.table, &bytes_);
-  Relay(bytes_, out);
+  relay_.Send(bytes_, out);
 }
 
 bool CoordinatorStage::IsNews(const RecordView& record, const wire::Event& event, Emitter& out) {
@@ -142,7 +133,7 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
   if (std::holds_alternative<wire::Tick>(event->body))
     return OnTick(project, std::get<wire::Tick>(event->body).time, out);
   if (const auto* barrier = std::get_if<wire::Barrier>(&event->body))
-    return EmitWatermark({.barrier = event->head.id, .ends_period = barrier->ends_period}, out);
+    return void(EmitWatermark({.barrier = event->head.id, .ends_period = barrier->ends_period}, out));
   if (auto* profile = std::get_if<wire::ProjectProfile>(&event->body))
     return OnProfile(record, event->head, std::move(*profile), out);
   if (auto* name = std::get_if<wire::ProjectName>(&event->body))
@@ -162,10 +153,12 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
       state.catalogue = std::move(changed);
       Remember(record, *event, state);
       bytes_.clear();
-      wire::EncodeControlEvent(
-          {.project = project, .sequence = ++state.sequence, .line = record.line, .number = NextNumber()},
-          record.value, &bytes_);
-      Relay(bytes_, out);
+      wire::EncodeControlEvent({.project = project,
+                                .sequence = ++state.sequence,
+                                .line = record.line,
+                                .number = relay_.NextNumber()},
+                               record.value, &bytes_);
+      relay_.Send(bytes_, out);
       credit::ApplyCatalogue(state.catalogue, state.scales);
       return PublishEpoch(project, state, out);
     }
@@ -261,8 +254,7 @@ void CoordinatorStage::OnTick(ProjectId project, double time, Emitter& out) {
   });
   if (moved.empty()) return;
   std::sort(moved.begin(), moved.end());
-  EmitWatermark({.project = project, .time = time}, out);
-  const std::uint64_t watermark = relay_.Need({}).number;
+  const std::uint64_t watermark = EmitWatermark({.project = project, .time = time}, out);
   for (const Key& key : moved) {
     ProjectState& state = projects_.Mutable(key);
     state.last_tick = time;
@@ -270,22 +262,12 @@ void CoordinatorStage::OnTick(ProjectId project, double time, Emitter& out) {
   }
 }
 
-void CoordinatorStage::EmitWatermark(wire::Watermark watermark, Emitter& out) {
-  watermark.number = NextNumber();
-  ++relay_.Mutable({}).watermarks;
+std::uint64_t CoordinatorStage::EmitWatermark(const wire::Watermark& watermark, Emitter& out) {
   if (options_.lockstep) {
     awaited_.Mutable({}).stages = options_.partitions;
     awaits_ = true;
   }
-  bytes_.clear();
-  wire::EncodeControlWatermark(
-      {.project = watermark.project, .sequence = 0, .line = 0, .number = watermark.number}, watermark,
-      &bytes_);
-  Relay(bytes_, out);
-  const std::string in_line = wire::EncodeEvent(
-      {.head = {.id = 0, .project = watermark.project, .time = watermark.time}, .body = watermark});
-  for (const wire::Topic topic : kWatermarkedTopics)
-    for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(topic, p, in_line);
+  return relay_.SendWatermark(watermark, out);
 }
 
 void CoordinatorStage::OnSamples(const RecordView& record, Emitter& out) {

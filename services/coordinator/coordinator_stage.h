@@ -28,6 +28,7 @@
 #include "common/wire/events/event_stamp.h"
 #include "common/wire/events/events.h"
 #include "services/coordinator/profiles.h"
+#include "services/stage/relay.h"
 
 namespace cobblestone::coordinator {
 
@@ -81,21 +82,10 @@ struct AwaitedStages {
   }
 };
 
-// State shared by all projects. One row.
-struct RelayState {
-  std::uint64_t number = 0;      // of the last record sent to `control`
-  std::uint64_t watermarks = 0;  // watermarks sent so far
-
-  template <class Self, class F>
-  static void Fields(Self& s, F&& f) {
-    f(s.number, s.watermarks);
-  }
-};
-
 // Tables of a slot, as stored (numbers are unique over all stages).
 inline constexpr stream::TableSpec<ProjectState> kProjectsTable{.id = 64, .version = 1};
 inline constexpr stream::TableSpec<PendingSamples> kSamplesTable{.id = 65, .version = 1};
-inline constexpr stream::TableSpec<RelayState> kRelayTable{.id = 66, .version = 1};
+inline constexpr stream::TableSpec<stage::RelayState> kRelayTable{.id = 66, .version = 1};
 inline constexpr stream::TableSpec<AwaitedStages> kAwaitedTable{.id = 67, .version = 1};
 
 struct CoordinatorOptions {
@@ -118,10 +108,8 @@ class CoordinatorStage final : public stream::Stage {
 
   stream::Table<ProjectState>& projects() { return projects_; }
   stream::Table<stage::ProjectProfileRow>& profiles() { return profiles_; }
-  stream::Table<RelayState>& relay() { return relay_; }
-  // Number of watermarks sent so far. Each watermark has a record in every partition of each topic that
-  // external producers append to and other stages read.
-  [[nodiscard]] std::uint64_t watermarks();
+  // stage::Relay::watermarks()
+  [[nodiscard]] std::uint64_t watermarks() { return relay_.watermarks(); }
 
  private:
   void OnEvent(const stream::RecordView& record, stream::Emitter& out);
@@ -130,14 +118,11 @@ class CoordinatorStage final : public stream::Stage {
   void OnName(const stream::RecordView& record, const wire::EventHead& head, wire::ProjectName change,
               stream::Emitter& out);
   void OnTick(ProjectId project, double time, stream::Emitter& out);
-  void EmitWatermark(wire::Watermark watermark, stream::Emitter& out);
+  std::uint64_t EmitWatermark(const wire::Watermark& watermark, stream::Emitter& out);
   void OnSamples(const stream::RecordView& record, stream::Emitter& out);
   void ApplyTicks(ProjectId project, std::uint32_t source, std::uint64_t watermark, stream::Emitter& out);
   void DropSamples(ProjectId project);
   void PublishEpoch(ProjectId project, ProjectState& state, stream::Emitter& out);
-  // Allocates the number of the next record of `control`.
-  std::uint64_t NextNumber() { return ++relay_.Mutable({}).number; }
-  void Relay(std::string_view record, stream::Emitter& out);
   // False for a repeat, and for an event whose id is known with other contents, which is refused here.
   bool IsNews(const stream::RecordView& record, const wire::Event& event, stream::Emitter& out);
   void Remember(const stream::RecordView& record, const wire::Event& event, ProjectState& state);
@@ -145,7 +130,7 @@ class CoordinatorStage final : public stream::Stage {
   CoordinatorOptions options_;
   stream::Table<ProjectState> projects_;
   stream::Table<PendingSamples> pending_;
-  stream::Table<RelayState> relay_;
+  stage::Relay relay_;
   stream::Table<AwaitedStages> awaited_;
   stream::Table<stage::ProjectProfileRow> profiles_;
   stream::Table<ProjectNameRow> names_;

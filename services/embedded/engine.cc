@@ -32,6 +32,7 @@ using pipeline::SlotCount;
 using pipeline::StageSet;
 using pipeline::Ticker;
 using pipeline::TickerOptions;
+using pipeline::WatermarksOf;
 
 namespace {
 
@@ -68,23 +69,24 @@ Result<std::unique_ptr<stream::embedded::Log>> OpenLog(stream::embedded::LogOpti
   return log;
 }
 
-// The order is fixed when the directory is created.
-Status CheckOrderOf(stream::embedded::Log& log, const std::vector<stream::TopicSpec>& topics,
-                    const settings::RunSettings& settings) {
-  const bool asked = settings.order == settings::Order::kLockstep;
-  if (HasLockstepRow(log) == asked) return Status::Ok();
+// The kind of deployment is fixed when the directory is created.
+Status CheckKindOf(stream::embedded::Log& log, const std::vector<stream::TopicSpec>& topics,
+                   const settings::RunSettings& settings) {
+  const std::string_view asked = settings::KindOf(settings);
+  const std::string stored = StoredKind(log);
+  if (stored == asked) return Status::Ok();
   bool fresh = true;
   for (std::size_t topic = 0; topic < topics.size(); ++topic)
     for (std::uint32_t p = 0; p < topics[topic].partitions; ++p)
       fresh = fresh && log.End({static_cast<stream::TopicIndex>(topic), p}) == 0;
-  if (!asked || !fresh)
-    return Status::InvalidArgument(
-        "the data directory " + settings.data_directory +
-        " was created with `order: " + (asked ? "arrival" : "lockstep") + "`, but the configuration has " +
-        (asked ? "lockstep" : "arrival") +
-        "; the order cannot be changed: restore the old value, or use another directory");
+  if (stored != settings::kArrivalKind || !fresh)
+    return Status::InvalidArgument(settings::OtherKind("the data directory " + settings.data_directory,
+                                                       stored, asked, "another directory"));
   stream::embedded::LogUnit unit;
-  unit.rows = LockstepRows(PeriodKind::kNothing);
+  if (asked == settings::kLockstepKind)
+    unit.rows = LockstepRows(PeriodKind::kNothing);
+  else
+    unit.rows = {KindRow(asked)};
   log.WaitDurable(log.Append(std::move(unit)));
   return Status::Ok();
 }
@@ -99,9 +101,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
   engine->options_ = engine_options;
   if (!engine->options_.clock) engine->options_.clock = WallClock;
   if (!engine->options_.warn) engine->options_.warn = report;
-  engine->pipeline_ = {.partitions = settings.partitions,
-                       .future_limit = std::chrono::duration<double>(settings.future_limit).count(),
-                       .lockstep = settings.order == settings::Order::kLockstep};
+  engine->pipeline_ = pipeline::OptionsOf(settings);
   if (Status s = MakePrivateDirectory(settings.data_directory, report); !s.ok()) return s;
   if (std::filesystem::exists(RestoreFolderOf(settings.data_directory) + "/restore.lock"))
     return Status::InvalidArgument(
@@ -126,7 +126,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
     std::error_code stays;  // and the next backup removes it
     std::filesystem::remove_all(BackupCopyOf(settings.data_directory), stays);
   }
-  if (Status s = CheckOrderOf(*engine->log_, topics, settings); !s.ok()) return s;
+  if (Status s = CheckKindOf(*engine->log_, topics, settings); !s.ok()) return s;
 
   engine->stages_.resize(slots);
   stream::embedded::RunnerOptions options{
@@ -156,12 +156,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
     options.watches.push_back(engine->watches_.back().get());
   }
   Engine* raw = engine.get();
-  options.count = [raw, slots](std::uint32_t k) {
-    const StageSet& stages = raw->stages_[k];
-    if (k + 1 == slots) return stages.coordinator->watermarks();
-    stream::Watermarks& watermarks = stages.grants->watermarks();
-    return watermarks.passed() - (watermarks.begun() ? 1 : 0);  // of which the ledger has the record
-  };
+  options.count = [raw](std::uint32_t k) { return WatermarksOf(raw->stages_[k]); };
   auto runner = stream::embedded::Runner::Open(
       options, *engine->log_, slots,
       [raw](std::uint32_t k) {
@@ -216,7 +211,7 @@ Status Engine::Stop() {
 
 // Loads the scales in force; later epochs are seen when they are written.
 void Engine::SeedScales() {
-  if (watches_.empty()) return;
+  if (watches_.empty() || pipeline_.hub) return;
   const std::uint32_t k = pipeline_.partitions;
   runner_->Query(k, [&](stream::Slot&) {
     stages_[k].coordinator->projects().ForEach(

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "common/settings/run_settings.h"
 #include "common/stream/state_codec.h"
 
 namespace cobblestone::embedded {
@@ -18,8 +19,8 @@ constexpr std::string_view kBatchRow = "batch/";
 constexpr std::string_view kOwnerRow = "owner/";
 constexpr std::string_view kTickRow = "tick/";  // by project
 constexpr std::string_view kBarrierRow = "barrier";
-// "lockstep" if the data directory was created with that order; otherwise absent.
-constexpr std::string_view kOrderRow = "order";
+// The kind of deployment; absent: settings::kArrivalKind.
+constexpr std::string_view kKindRow = "order";
 constexpr std::string_view kPeriodKindRow = "period_kind";
 constexpr std::string_view kAuditRow = "audit";
 
@@ -94,12 +95,17 @@ bool ReadBarrier(const stream::embedded::Log& log) {
 }
 
 std::vector<LogRow> LockstepRows(PeriodKind period_kind) {
-  return {{std::string(kOrderRow), "lockstep"}, PeriodKindRow(period_kind)};
+  return {KindRow(settings::kLockstepKind), PeriodKindRow(period_kind)};
 }
 
 LogRow PeriodKindRow(PeriodKind period_kind) { return {std::string(kPeriodKindRow), EncodeRow(period_kind)}; }
 
-bool HasLockstepRow(const stream::embedded::Log& log) { return log.GetRow(std::string(kOrderRow)).ok(); }
+LogRow KindRow(std::string_view kind) { return {std::string(kKindRow), std::string(kind)}; }
+
+std::string StoredKind(const stream::embedded::Log& log) {
+  const auto row = log.GetRow(std::string(kKindRow));
+  return row.ok() ? *row : std::string(settings::kArrivalKind);
+}
 
 PeriodKind LastPeriodKind(const stream::embedded::Log& log) {
   return ReadRow<PeriodKind>(log, std::string(kPeriodKindRow));

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,7 +41,9 @@ bool ReadBarrier(const stream::embedded::Log& log);
 // Rows that mark a log as one of `order: lockstep` and store the kind of events in the current period.
 std::vector<LogRow> LockstepRows(pipeline::PeriodKind period_kind);
 LogRow PeriodKindRow(pipeline::PeriodKind period_kind);
-bool HasLockstepRow(const stream::embedded::Log& log);
+// Marks a log as one of that kind of deployment (settings::KindOf).
+LogRow KindRow(std::string_view kind);
+std::string StoredKind(const stream::embedded::Log& log);
 // kNothing in a log with another order.
 pipeline::PeriodKind LastPeriodKind(const stream::embedded::Log& log);
 

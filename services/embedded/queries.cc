@@ -29,7 +29,7 @@ using nlohmann::json;
 using pipeline::SlotCount;
 
 view::QuestionsOptions Engine::AskedHow() const {
-  view::QuestionsOptions options{.clock = options_.clock, .names = {}};
+  view::QuestionsOptions options{.clock = options_.clock, .names = {}, .hub = pipeline_.hub};
   for (const settings::ProjectEntry& known : settings_.projects) options.names[known.id.value] = known.name;
   return options;
 }
@@ -138,18 +138,17 @@ json Engine::Tasks() {
     std::snprintf(hash, sizeof hash, "%016llx%016llx", static_cast<unsigned long long>(slot.hash.high),
                   static_cast<unsigned long long>(slot.hash.low));
     lag += slot.lag;
-    tasks.push_back(
-        {{"slot", slot.slot},
-         {"role", slot.slot == pipeline_.partitions ? "coordinator" : "claims, grants, accounts, teams"},
-         {"commits", slot.sequence},
-         {"hash", hash},
-         {"lag", slot.lag},
-         {"state_written", slot.flushed_sequence},
-         {"checkpoint", slot.checkpoint_sequence},
-         {"commits_executed_again", slot.reexecuted},
-         {"records", slot.records},
-         {"objects_in_memory", slot.cached_objects},
-         {"store_reads", slot.store_reads}});
+    tasks.push_back({{"slot", slot.slot},
+                     {"role", pipeline::StagesOf(slot.slot, pipeline_)},
+                     {"commits", slot.sequence},
+                     {"hash", hash},
+                     {"lag", slot.lag},
+                     {"state_written", slot.flushed_sequence},
+                     {"checkpoint", slot.checkpoint_sequence},
+                     {"commits_executed_again", slot.reexecuted},
+                     {"records", slot.records},
+                     {"objects_in_memory", slot.cached_objects},
+                     {"store_reads", slot.store_reads}});
   }
   const auto counters = log_->counters();
   return {{"tasks", tasks},

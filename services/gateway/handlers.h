@@ -56,6 +56,14 @@ class Handlers {
   Answer Team(const Request& request);
   Answer TeamGrants(const Request& request);
 
+  // Of a federation hub.
+  Answer FederationProjects(const Request& request);
+  Answer FederationProject(const Request& request);
+  Answer FederationFactors(const Request& request);
+  Answer FederationUser(const Request& request);
+  Answer FederationHost(const Request& request);
+  Answer FederationTeam(const Request& request);
+
   // For schedulers.
   Answer HostVersions(const Request& request);
   Answer Estimate(const Request& request);
@@ -81,6 +89,7 @@ class Handlers {
   Answer About(ProjectId project, Ask&& ask);
   Answer Top(const Request& request, wire::AccountKind kind);
   Answer Grants(const Request& request, wire::AccountKind kind);
+  Answer FederationAccount(const Request& request, wire::AccountKind kind);
   Answer Forbidden(const Request& request) const;
   bool ShowExplained(const Rights& viewer, ProjectId project, nlohmann::json& data);
 

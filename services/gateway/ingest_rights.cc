@@ -15,6 +15,8 @@ constexpr std::array kGroups = {
     std::pair{std::string_view("openings"), EventGroup::kOpenings},
     std::pair{std::string_view("corrections"), EventGroup::kCorrections},
     std::pair{std::string_view("machines"), EventGroup::kMachines},
+    std::pair{std::string_view("feeds"), EventGroup::kFeeds},
+    std::pair{std::string_view("identities"), EventGroup::kIdentities},
 };
 
 constexpr std::uint32_t Bit(EventGroup group) { return 1u << static_cast<unsigned>(group); }
@@ -73,6 +75,13 @@ EventGroup GroupOf(wire::EventKind kind) {
     case EventKind::kJobRepricing: return EventGroup::kCorrections;
     case EventKind::kEstimatedCredit:
     case EventKind::kMachineHost: return EventGroup::kMachines;
+    case EventKind::kFeedProject:
+    case EventKind::kFeedEdition:
+    case EventKind::kFeedVersions:
+    case EventKind::kFeedHealth:
+    case EventKind::kFeedAccount:
+    case EventKind::kOwnershipProof: return EventGroup::kFeeds;
+    case EventKind::kIdentityDecision: return EventGroup::kIdentities;
     case EventKind::kHostAsked:
     case EventKind::kHeldResult:
     case EventKind::kHandedEvent:

@@ -21,6 +21,8 @@ enum class EventGroup : std::uint8_t {
   kOpenings,     // balances and statistics from before the pipeline
   kCorrections,  // reversals and repricings
   kMachines,     // hosts that an account manager reports
+  kFeeds,        // what a federation hub receives about projects
+  kIdentities,   // an operator's decisions about identities at a federation hub
   // An envelope whose event this build does not know; needs the kind `all`.
   kUnknown,
   kInternal,  // only the pipeline creates these events: nobody may send them

@@ -35,6 +35,12 @@ constexpr Route kRoutes[] = {
     {"GET", "/api/v1/projects/{project}/hosts/{id}/estimate", Needs::kRead, &Handlers::Estimate},
     {"GET", "/api/v1/projects/{project}/teams/{id}", Needs::kRead, &Handlers::Team},
     {"GET", "/api/v1/projects/{project}/teams/{id}/grants", Needs::kRead, &Handlers::TeamGrants},
+    {"GET", "/api/v1/federation/projects", Needs::kRead, &Handlers::FederationProjects},
+    {"GET", "/api/v1/federation/projects/{project}", Needs::kRead, &Handlers::FederationProject},
+    {"GET", "/api/v1/federation/projects/{project}/users/{id}", Needs::kRead, &Handlers::FederationUser},
+    {"GET", "/api/v1/federation/projects/{project}/hosts/{id}", Needs::kRead, &Handlers::FederationHost},
+    {"GET", "/api/v1/federation/projects/{project}/teams/{id}", Needs::kRead, &Handlers::FederationTeam},
+    {"GET", "/api/v1/federation/factors", Needs::kRead, &Handlers::FederationFactors},
 };
 
 // The part before the next '/'; removes both from `rest`.

@@ -16,6 +16,7 @@
 #include "common/wire/events/event_codec.h"
 #include "common/wire/ledger/claim_codec.h"
 #include "common/wire/ledger/grant_codec.h"
+#include "services/stage/inbox.h"
 #include "services/stage/refuse.h"
 #include "services/stage/settled_partials.h"
 
@@ -228,19 +229,14 @@ void GrantsStage::ProcessBuffered(Emitter& out) {
 }
 
 void GrantsStage::OnControl(const RecordView& record, Emitter& out) {
-  wire::ControlView control;
-  if (!wire::DecodeControl(record.value, &control))
-    return out.Fail(Status::Corrupted("a control record cannot be decoded"));
-  const bool is_watermark = control.kind == wire::ControlKind::kWatermark;
-  if (Status s = watermarks_.OnControl(control.head.number, is_watermark ? &control.watermark : nullptr);
-      !s.ok())
-    return out.Fail(std::move(s));
-  if (is_watermark) return PassWatermarks(out);
-  const ProjectId project = control.head.project;
+  const auto control = stage::ReadControl(record, watermarks_, out);
+  if (!control) return;
+  if (control->kind == wire::ControlKind::kWatermark) return PassWatermarks(out);
+  const ProjectId project = control->head.project;
   stage::ProjectView& view = projects_.Mutable(ProjectKey(project));
-  if (Status s = stage::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
-  if (control.kind != wire::ControlKind::kEvent) return;
-  const auto event = wire::ParseEvent(control.body);
+  if (Status s = stage::ApplyControl(*control, view); !s.ok()) return out.Fail(std::move(s));
+  if (control->kind != wire::ControlKind::kEvent) return;
+  const auto event = wire::ParseEvent(control->body);
   if (!event.ok() || !std::holds_alternative<wire::AppChange>(event->body)) return;
   first_due_.erase(project.value);  // a window may have changed
   if (!Expire(project, view.time, out)) changed_windows_.Mutable(ProjectKey(project));

@@ -53,7 +53,7 @@ class AuditedDeployment final : public AuditedPipeline {
     admin_ = std::move(*admin);
     const auto id = admin_->ClusterId();
     if (!id.ok()) return id.status();
-    if (Status s = CheckOrder(*first().cluster, settings_.order); !s.ok()) return s;
+    if (Status s = CheckKind(*first().cluster, settings_); !s.ok()) return s;
     return stream::kafka::ClaimStateDirectory(
         options_.directory, {.cluster = *id, .prefix = first().deployment.cluster.prefix}, options_.report);
   }

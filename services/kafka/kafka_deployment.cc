@@ -193,9 +193,7 @@ Result<settings::RunSettings> RoleNamed(settings::RunSettings settings, const st
 }
 
 PipelineOptions PipelineOf(const settings::RunSettings& role) {
-  PipelineOptions options{.partitions = role.partitions,
-                          .future_limit = std::chrono::duration<double>(role.future_limit).count(),
-                          .lockstep = role.order == settings::Order::kLockstep};
+  PipelineOptions options = pipeline::OptionsOf(role);
   if (role.kafka.slots == settings::KafkaSlots::kByStage)
     for (std::size_t s = std::size(settings::kStageNames); s-- > 0;)
       if (role.stages.has(static_cast<settings::Stage>(s))) options.only = static_cast<settings::Stage>(s);
@@ -298,28 +296,24 @@ std::string StateDirectory(const settings::RunSettings& role, std::uint32_t thre
 
 namespace {
 
-std::string_view OrderName(settings::Order order) {
-  return order == settings::Order::kLockstep ? "lockstep" : "arrival";
-}
-
-// The order as stored in the topics; none: not stored, which happens only before the first record.
-Result<std::optional<std::string>> OrderOf(stream::kafka::Cluster& cluster) {
+// The kind of deployment as stored in the topics; none: not stored, which happens only before the first record.
+Result<std::optional<std::string>> StoredKind(stream::kafka::Cluster& cluster) {
   auto reader = cluster.NewReader(stream::kafka::kShortFetch);
   if (!reader.ok()) return reader.status();
-  std::optional<std::string> order;
+  std::optional<std::string> kind;
   Status s = stream::kafka::ReadAll(**reader, {kStatusTopic, 0}, stream::kafka::kBeginning,
                                     kDeploymentPatience, [&](const stream::kafka::Message& row) {
-                                      if (row.key() == kOrderKey) order = row.value();
+                                      if (row.key() == kKindKey) kind = row.value();
                                       return Status::Ok();
                                     });
   if (!s.ok()) return s;
-  return order;
+  return kind;
 }
 
 }  // namespace
 
-Status WriteOrder(stream::kafka::Cluster& cluster, settings::Order order) {
-  const auto stored = OrderOf(cluster);
+Status WriteKind(stream::kafka::Cluster& cluster, const settings::RunSettings& settings) {
+  const auto stored = StoredKind(cluster);
   if (!stored.ok()) return stored.status();
   if (*stored) return Status::Ok();
   auto producer = cluster.NewProducer("topics");
@@ -327,22 +321,22 @@ Status WriteOrder(stream::kafka::Cluster& cluster, settings::Order order) {
   std::uint64_t ignored = 0;
   stream::kafka::Outcome o = (*producer)->Init();
   if (o.ok()) o = (*producer)->Begin();
-  if (o.ok()) o = (*producer)->Produce({kStatusTopic, 0}, kOrderKey, std::string(OrderName(order)), &ignored);
+  if (o.ok())
+    o = (*producer)->Produce({kStatusTopic, 0}, kKindKey, std::string(settings::KindOf(settings)), &ignored);
   if (o.ok()) o = (*producer)->Flush();
   if (o.ok()) o = (*producer)->Commit();
   if (o.ok()) return Status::Ok();
-  return Status::Retry("cannot write the order of the deployment: " + o.message);
+  return Status::Retry("cannot write the kind of the deployment: " + o.message);
 }
 
-Status CheckOrder(stream::kafka::Cluster& cluster, settings::Order order) {
-  const auto there = OrderOf(cluster);
-  if (!there.ok()) return there.status();
-  const std::string made = there->value_or(std::string(OrderName(settings::Order::kArrival)));
-  if (made == OrderName(order)) return Status::Ok();
+Status CheckKind(stream::kafka::Cluster& cluster, const settings::RunSettings& settings) {
+  const auto stored = StoredKind(cluster);
+  if (!stored.ok()) return stored.status();
+  const std::string made = stored->value_or(std::string(settings::kArrivalKind));
+  const std::string_view configured = settings::KindOf(settings);
+  if (made == configured) return Status::Ok();
   return Status::InvalidArgument(
-      "the topics of this deployment were created with `order: " + made + "`, but the configuration has " +
-      std::string(OrderName(order)) +
-      "; the order cannot be changed: restore the old value, or use another prefix");
+      settings::OtherKind("the deployment with these topics", made, configured, "another prefix"));
 }
 
 Status ClaimStateDirectories(const settings::RunSettings& role, const KafkaDeployment& deployment,

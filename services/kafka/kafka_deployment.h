@@ -72,11 +72,12 @@ Status CheckTopics(const KafkaDeployment& deployment);
 Status AwaitNoMembers(stream::kafka::TopicAdmin& admin, const settings::RunSettings& settings,
                       const std::function<void(const std::string&)>& report);
 
-// `order` is fixed when the topics are created: a row of the status topic with this key stores it.
-inline constexpr std::string_view kOrderKey = "order";
+// The kind of the deployment (settings::KindOf) is fixed when the topics are created: a row of the status topic with
+// this key stores it.
+inline constexpr std::string_view kKindKey = "order";
 // Writes the row if it does not exist. kRetry: the cluster does not answer.
-Status WriteOrder(stream::kafka::Cluster& cluster, settings::Order order);
-// kInvalidArgument: the topics were created with the other order.
-Status CheckOrder(stream::kafka::Cluster& cluster, settings::Order order);
+Status WriteKind(stream::kafka::Cluster& cluster, const settings::RunSettings& settings);
+// kInvalidArgument: the topics were created for another kind.
+Status CheckKind(stream::kafka::Cluster& cluster, const settings::RunSettings& settings);
 
 }  // namespace cobblestone::kafka

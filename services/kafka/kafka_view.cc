@@ -111,7 +111,7 @@ Result<std::unique_ptr<KafkaView>> KafkaView::Open(const settings::RunSettings& 
         std::max<std::uint64_t>(settings.memory.block_cache / made->roles_.size(), 1u << 20));
   }
   stream::kafka::Cluster& cluster = *made->roles_.front()->cluster;
-  if (Status s = CheckOrder(cluster, settings.order); !s.ok()) return s;
+  if (Status s = CheckKind(cluster, settings); !s.ok()) return s;
   auto index = LedgerIndex::Open(directory + "/index", LogsOf(cluster, *made->admin_, first, Reads::kOn),
                                  settings.partitions);
   if (!index.ok()) return index.status();

@@ -108,7 +108,7 @@ Result<std::unique_ptr<KafkaWorkers>> KafkaWorkers::Open(const settings::RunSett
     if (!cluster.ok()) return cluster.status();
     made->clusters_.push_back(std::move(*cluster));
     if (made->clusters_.size() == 1)
-      if (Status s = CheckOrder(*made->clusters_.front(), settings.order); !s.ok()) return s;
+      if (Status s = CheckKind(*made->clusters_.front(), settings); !s.ok()) return s;
     const PipelineOptions pipeline = PipelineOf(role);
     const bool coordinates = !pipeline.only || pipeline.only == settings::Stage::kCoordinator;
     for (std::uint32_t t = 0; t < settings.threads; ++t) {

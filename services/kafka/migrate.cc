@@ -120,7 +120,7 @@ class ToEmbedded {
     auto cluster = stream::kafka::MakeCluster(deployment_.cluster);
     if (!cluster.ok()) return cluster.status();
     cluster_ = std::move(*cluster);
-    if (Status s = CheckOrder(*cluster_, from_.order); !s.ok()) return s;
+    if (Status s = CheckKind(*cluster_, from_); !s.ok()) return s;
     if (again_)
       if (Status s = Claim(); !s.ok()) return s;
     fs::create_directories(directory_, error);

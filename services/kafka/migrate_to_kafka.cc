@@ -106,7 +106,7 @@ class ToKafka {
     auto cluster = stream::kafka::MakeCluster(deployment_.cluster);
     if (!cluster.ok()) return cluster.status();
     cluster_ = std::move(*cluster);
-    if (Status s = CheckOrder(*cluster_, to_.order); !s.ok()) return s;
+    if (Status s = CheckKind(*cluster_, to_); !s.ok()) return s;
     auto producer = cluster_->NewProducer(kName);
     if (!producer.ok()) return producer.status();
     producer_ = std::move(*producer);

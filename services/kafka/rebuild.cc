@@ -65,7 +65,7 @@ Result<std::unique_ptr<Rebuild>> Rebuild::Open(const settings::RunSettings& sett
   auto cluster = stream::kafka::MakeCluster(made->deployment_.cluster);
   if (!cluster.ok()) return cluster.status();
   made->cluster_ = std::move(*cluster);
-  if (Status s = CheckOrder(*made->cluster_, settings.order); !s.ok()) return s;
+  if (Status s = CheckKind(*made->cluster_, settings); !s.ok()) return s;
   return made;
 }
 

@@ -155,7 +155,7 @@ Status VerifySlots(const settings::RunSettings& role, const VerifyOptions& optio
   if (Status s = CheckTopics(*deployment); !s.ok()) return s;
   auto cluster = stream::kafka::MakeCluster(deployment->cluster);
   if (!cluster.ok()) return cluster.status();
-  if (Status s = CheckOrder(**cluster, role.order); !s.ok()) return s;
+  if (Status s = CheckKind(**cluster, role); !s.ok()) return s;
   const std::uint32_t count = pipeline::SlotCount(PipelineOf(role));
   std::vector<std::uint32_t> slots = options.slots;
   if (slots.empty())

@@ -1,5 +1,7 @@
 #include "services/pipeline/pipeline.h"
 
+#include <chrono>
+
 #include "common/wire/control/control_codec.h"
 #include "common/wire/control/topics.h"
 #include "common/wire/events/event_codec.h"
@@ -21,6 +23,26 @@ void SetAside(const stream::RecordView& record, stream::Emitter& out) {
 
 }  // namespace
 
+PipelineOptions OptionsOf(const settings::RunSettings& settings) {
+  return {.hub = settings.role == settings::Role::kHub,
+          .partitions = settings.partitions,
+          .future_limit = std::chrono::duration<double>(settings.future_limit).count(),
+          .lockstep = settings.order == settings::Order::kLockstep};
+}
+
+std::string_view StagesOf(std::uint32_t k, const PipelineOptions& options) {
+  if (options.hub) return k == options.partitions ? "feeds" : "members";
+  return k == options.partitions ? "coordinator" : "claims, grants, accounts, teams";
+}
+
+std::uint64_t WatermarksOf(const StageSet& stages) {
+  if (stages.coordinator != nullptr) return stages.coordinator->watermarks();
+  if (stages.feeds != nullptr) return stages.feeds->watermarks();
+  stream::Watermarks& watermarks =
+      stages.members != nullptr ? stages.members->watermarks() : stages.grants->watermarks();
+  return watermarks.passed() - (watermarks.begun() ? 1 : 0);  // of which the ledger has the record
+}
+
 PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
   PipelineSlot made;
   made.tables = std::make_unique<stream::TableHost>();
@@ -38,6 +60,19 @@ PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
   };
   using settings::Stage;
   const std::uint32_t n = options.partitions;
+  if (options.hub) {
+    if (k == n)
+      made.stages.feeds =
+          add(std::make_unique<feeds::FeedsStage>(
+                  feeds::FeedsOptions{.partitions = n, .future_limit = options.future_limit}, *made.tables),
+              feeds::FeedsStage::Inputs());
+    else
+      made.stages.members = add(
+          std::make_unique<members::MembersStage>(
+              members::MembersOptions{.partition = k, .future_limit = options.future_limit}, *made.tables),
+          members::MembersStage::Inputs(k));
+    return made;
+  }
   const auto has = [&](Stage stage) {
     if (options.only) return *options.only == stage;
     return (stage == Stage::kCoordinator) == (k == n);

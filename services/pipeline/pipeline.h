@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "common/settings/run_settings.h"
@@ -11,12 +12,16 @@
 #include "services/accounts/accounts_stage.h"
 #include "services/claims/claims_stage.h"
 #include "services/coordinator/coordinator_stage.h"
+#include "services/feeds/feeds_stage.h"
 #include "services/grants/grants_stage.h"
+#include "services/members/members_stage.h"
 #include "services/teams/teams_stage.h"
 
 namespace cobblestone::pipeline {
 
 struct PipelineOptions {
+  // The stages of a federation hub instead of those of a pipeline of projects.
+  bool hub = false;
   // Slots with a single stage (kafka.slots: by_stage): one per partition, or the coordinator's only slot. None: a
   // slot has all stages.
   std::optional<settings::Stage> only{};
@@ -35,6 +40,9 @@ struct StageSet {
   accounts::AccountsStage* accounts = nullptr;
   teams::TeamsStage* teams = nullptr;
   coordinator::CoordinatorStage* coordinator = nullptr;
+  // Of a hub: MEMBERS in each slot, FEEDS in the last.
+  members::MembersStage* members = nullptr;
+  feeds::FeedsStage* feeds = nullptr;
 };
 
 struct PipelineSlot {
@@ -47,6 +55,12 @@ inline std::uint32_t SlotCount(const PipelineOptions& options) {
   if (!options.only) return options.partitions + 1;
   return *options.only == settings::Stage::kCoordinator ? 1 : options.partitions;
 }
+// Options of the deployment that `settings` describe, except `only`.
+PipelineOptions OptionsOf(const settings::RunSettings& settings);
+// The stages of slot k, for people: "claims, grants, accounts, teams".
+std::string_view StagesOf(std::uint32_t k, const PipelineOptions& options);
+// The number of watermarks in the slot's own records: sent, if the slot leads the others, else passed.
+std::uint64_t WatermarksOf(const StageSet& stages);
 PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options);
 // Inputs of slot k, in order.
 std::vector<stream::TopicPartition> InputsOfSlot(std::uint32_t k, const PipelineOptions& options);

@@ -10,6 +10,7 @@
 #include "common/wire/events/event_line.h"
 #include "common/wire/events/facts.h"
 #include "common/wire/ledger/grant_codec.h"
+#include "services/stage/inbox.h"
 #include "services/stage/refuse.h"
 
 namespace cobblestone::teams {
@@ -68,14 +69,9 @@ void TeamsStage::Process(std::size_t input, const RecordView& record, Emitter& o
 }
 
 void TeamsStage::OnControl(const RecordView& record, Emitter& out) {
-  wire::ControlView control;
-  if (!wire::DecodeControl(record.value, &control))
-    return out.Fail(Status::Corrupted("a control record cannot be decoded"));
-  const bool is_watermark = control.kind == wire::ControlKind::kWatermark;
-  if (Status s = watermarks_.OnControl(control.head.number, is_watermark ? &control.watermark : nullptr);
-      !s.ok())
-    return out.Fail(std::move(s));
-  if (is_watermark) PassWatermarks(out);
+  const auto control = stage::ReadControl(record, watermarks_, out);
+  if (!control) return;
+  if (control->kind == wire::ControlKind::kWatermark) PassWatermarks(out);
 }
 
 void TeamsStage::OnPosting(const RecordView& record, Emitter& out) {
@@ -156,18 +152,13 @@ void TeamsStage::List(const Key& key, TeamState& team) {
 }
 
 void TeamsStage::OnTeam(const RecordView& record, Emitter& out) {
-  auto event = wire::ParseEvent(record.value);
-  if (!event.ok())
-    return stage::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  auto event = stage::ReadEvent(record, options_.future_limit, out);
+  if (!event) return;
   if (const auto* watermark = std::get_if<wire::Watermark>(&event->body)) {
     watermarks_.OnOutside(0, watermark->number);
     return PassWatermarks(out);
   }
   const ProjectId project = event->head.project;
-  if (auto refusal = wire::CheckEvent(*event))
-    return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
-  if (auto refusal = stage::FromTheFuture(record, event->head.time, options_.future_limit))
-    return stage::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (const auto* member = std::get_if<wire::TeamMember>(&event->body))
     return OnMember(record, event->head, *member, out);
   if (const auto* opening = std::get_if<wire::OpeningTotal>(&event->body))

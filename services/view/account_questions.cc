@@ -24,11 +24,6 @@ namespace {
 constexpr int kTries = 200;
 constexpr auto kTryEvery = std::chrono::milliseconds(5);
 
-std::string_view KindName(wire::AccountKind kind) {
-  if (kind == wire::AccountKind::kUser) return "user";
-  return kind == wire::AccountKind::kTeam ? "team" : "host";
-}
-
 // Adds the names of apps.
 void NameApps(const credit::Catalogue& catalogue, json& rows) {
   for (json& row : rows)

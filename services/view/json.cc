@@ -30,6 +30,11 @@ std::string MicroText(credit::MicroTotal micro) {
   return digits;
 }
 
+std::string_view KindName(wire::AccountKind kind) {
+  if (kind == wire::AccountKind::kUser) return "user";
+  return kind == wire::AccountKind::kTeam ? "team" : "host";
+}
+
 json Number(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 #include "common/base/status.h"
 #include "common/credit/accounts/account.h"
 #include "common/credit/estimates/estimate_account.h"
 #include "common/credit/model/model.h"
+#include "common/wire/events/account_kind.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "common/wire/ledger/refused_codec.h"
 
@@ -17,6 +19,8 @@ namespace cobblestone::view {
 
 // "12.400000"
 std::string MicroText(credit::MicroTotal micro);
+// "host", "user" or "team".
+std::string_view KindName(wire::AccountKind kind);
 // Infinities and NaN become text, because JSON has no such numbers.
 nlohmann::json Number(double value);
 

@@ -9,6 +9,7 @@
 #include "common/wire/ledger/refused_codec.h"
 #include "services/coordinator/profiles.h"
 #include "services/view/gathered.h"
+#include "services/view/hub_questions.h"
 #include "services/view/json.h"
 #include "services/view/project_now.h"
 
@@ -20,7 +21,9 @@ Questions::Questions(State& state, Ledger& ledger, QuestionsOptions options)
     : state_(state),
       ledger_(ledger),
       options_(std::move(options)),
-      gathered_(std::make_unique<Gathered>(*this, state, options_.gathered_age)) {}
+      gathered_(std::make_unique<Gathered>(*this, state, options_.gathered_age)) {
+  if (options_.hub) hub_ = std::make_unique<HubQuestions>(state, [this] { return clock(); });
+}
 
 Questions::~Questions() = default;
 

@@ -34,12 +34,15 @@ namespace cobblestone::view {
 enum class RankBy { kTotal, kRecentAverage };
 struct GatheredAccount;
 struct GatheredPart;
+class HubQuestions;
 
 struct QuestionsOptions {
   // UNIX s to which shown averages are decayed; empty: the wall clock.
   std::function<double()> clock;
   // Names of projects in the settings; empty: any project may be queried.
   std::map<std::uint32_t, std::string> names;
+  // The state is that of a federation hub.
+  bool hub = false;
   // Maximum age of data gathered over all accounts (searches, lists, hosts of a user), s.
   double gathered_age = 30;
 };
@@ -49,6 +52,9 @@ class Questions {
   // `state` and `ledger` must outlive it.
   Questions(State& state, Ledger& ledger, QuestionsOptions options);
   ~Questions();
+
+  // Null: the deployment is no federation hub.
+  [[nodiscard]] HubQuestions* hub() { return hub_.get(); }
 
   // The basis of answers about the project: its event time and epoch, and for each partition the commit
   // and the next place in the ledger.
@@ -174,6 +180,7 @@ class Questions {
   Ledger& ledger_;
   QuestionsOptions options_;
   std::unique_ptr<Gathered> gathered_;
+  std::unique_ptr<HubQuestions> hub_;
   std::mutex mutex_;
   std::map<std::uint32_t, std::shared_ptr<const ProjectNow>> projects_;  // guarded by mutex_
 };

@@ -215,6 +215,16 @@ std::vector<Asked> Table() {
       {"GET", "/api/v1/projects/{project}/teams/{id}", each(p + "/teams/", TeamOf, {""})},
       {"GET", "/api/v1/projects/{project}/teams/{id}/grants",
        each(p + "/teams/", TeamOf, {"/grants?limit=1000"})},
+      // A pipeline of projects answers 404; the accounts of a hub are those that projects publish (e2e_hub_test).
+      {"GET", "/api/v1/federation/projects", {"/api/v1/federation/projects"}},
+      {"GET", "/api/v1/federation/projects/{project}", {"/api/v1/federation/projects/1"}},
+      {"GET", "/api/v1/federation/projects/{project}/users/{id}",
+       each("/api/v1/federation/projects/1/users/", UserOf, {""})},
+      {"GET", "/api/v1/federation/projects/{project}/hosts/{id}",
+       each("/api/v1/federation/projects/1/hosts/", HostOf, {""})},
+      {"GET", "/api/v1/federation/projects/{project}/teams/{id}",
+       each("/api/v1/federation/projects/1/teams/", TeamOf, {""})},
+      {"GET", "/api/v1/federation/factors", {"/api/v1/federation/factors"}},
   };
 }
 

@@ -59,18 +59,22 @@ const std::vector<Layer>& Layers() {
       {"services/accounts", kStage},
       {"services/teams", kStage},
       {"services/coordinator", kStage},
+      {"services/feeds",
+       {"common/base", "common/credit", "common/federation", "common/wire", "common/stream",
+        "services/stage"}},
+      {"services/members", kStage},
       {"services/boinc", {"common/base", "common/credit", "common/wire"}},
       {"services/export", {"common/base"}},
       {"services/view",
-       {"common/base", "common/credit", "common/wire", "common/store", "common/stream",
+       {"common/base", "common/credit", "common/federation", "common/wire", "common/store", "common/stream",
         "common/stream/runtime", "services/stage", "services/claims", "services/accounts", "services/teams",
-        "services/coordinator"}},
+        "services/coordinator", "services/feeds", "services/members"}},
       {"services/gateway", {"common/base", "common/http", "common/settings", "common/wire", "services/view"}},
       {"services/metrics", {"common/base", "common/credit", "common/http", "common/wire", "common/stream"}},
       {"services/pipeline",
        {"common/base", "common/credit", "common/wire", "common/settings", "common/stream",
         "common/stream/runtime", "services/boinc", "services/stage", "services/claims", "services/grants",
-        "services/accounts", "services/teams", "services/coordinator"}},
+        "services/accounts", "services/teams", "services/coordinator", "services/feeds", "services/members"}},
       {"services/intake",
        {"common/base", "common/settings", "common/wire", "common/stream", "services/pipeline"}},
       {"services/events",
@@ -155,7 +159,8 @@ const Names kMayNameBackends = {"services/cobblestone", "services/access", "serv
 
 // The folders whose results must have the same bits on every machine and in every re-execution.
 const Names kStateCode = {"common/credit",   "common/federation", "services/stage", "services/claims",
-                          "services/grants", "services/accounts", "services/teams", "services/coordinator"};
+                          "services/grants", "services/accounts", "services/teams", "services/coordinator",
+                          "services/feeds",  "services/members"};
 
 const std::set<std::string_view> kImpureHeaders = {
     "atomic",  "chrono",    "condition_variable", "cstdio",   "ctime",   "fcntl.h",    "filesystem",

@@ -23,6 +23,9 @@ const std::map<std::string, std::set<std::string>> kEvents = {
     {"openings", {"opening_total", "opening_host_version", "opening_app_version", "opening_app"}},
     {"corrections", {"reversal", "repricing", "job_reversal", "job_repricing"}},
     {"machines", {"estimated_credit", "machine_host"}},
+    {"feeds",
+     {"feed_project", "feed_edition", "feed_versions", "feed_health", "feed_account", "ownership_proof"}},
+    {"identities", {"identity_decision"}},
 };
 
 std::set<EventKind> AllKinds() {

@@ -22,6 +22,7 @@ std::vector<stream::TopicSpec> Manifest(std::uint32_t partitions) {
       {.name = "refused", .partitions = 1, .retention = Retention::kForever},
       {.name = "journal", .partitions = partitions + 1},
       {.name = "passed", .partitions = 1},
+      {.name = "identity-facts", .partitions = 1},
   };
 }
 
@@ -63,6 +64,7 @@ stream::TopicPartition RouteEvent(const Routing& routing, std::uint32_t partitio
     case EventKind::kUser: return keyed(kUsers);
     case EventKind::kTeam: return keyed(kTeams);
     case EventKind::kAccountFacts:
+    case EventKind::kFeedAccount:
     case EventKind::kOpeningTotal:
       return keyed(routing.key == KeyKind::kUser ? kUsers : routing.key == KeyKind::kTeam ? kTeams : kHosts);
     case EventKind::kNone: return {kCompletions, 0};

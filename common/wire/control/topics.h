@@ -32,7 +32,8 @@ enum Topic : stream::TopicIndex {
   kRefused = 14,   // one partition
   kJournal = 15,   // one partition per slot, the coordinator's last
   kPassed = 16,    // one partition: watermarks that each partition has passed
-  kTopicCount = 17,
+  kIdentityFacts = 17,  // federation hub, one partition: from FEEDS and MEMBERS to IDENTITY
+  kTopicCount = 18,
 };
 
 std::string_view TopicName(stream::TopicIndex topic);

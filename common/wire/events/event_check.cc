@@ -322,6 +322,81 @@ Check Body(const PlanClassFactor& factor) {
   return std::nullopt;
 }
 
+template <class Enum>
+Check OneOf(const char* field, Enum value, Enum last) {
+  if (value == Enum{}) return Missing(field);
+  if (value > last) return OutOfRange(field, "unknown number in this schema");
+  return std::nullopt;
+}
+
+Check Body(const FeedProject& project) {
+  if (project.name.empty()) return Missing("name");
+  COBBLESTONE_TRY(OneOf("mode", project.mode, FeedMode::kDirect));
+  return AtLeastZero({{"points_per_cobblestone", project.points_per_cobblestone}});
+}
+
+Check Body(const FeedEdition& edition) {
+  COBBLESTONE_TRY(AllThere({{"edition", edition.edition}}));
+  COBBLESTONE_TRY(OneOf("state", edition.state, EditionState::kHeld));
+  COBBLESTONE_TRY(Times({{"published_time", edition.published_time}}));
+  if (edition.state == EditionState::kHeld && edition.reason.empty()) return Missing("reason");
+  for (const FeedSum& sum : edition.sums) COBBLESTONE_TRY(OneOf("sums.kind", sum.kind, AccountKind::kTeam));
+  return std::nullopt;
+}
+
+Check Body(const FeedVersions& report) {
+  COBBLESTONE_TRY(Times({{"as_of", report.as_of}}));
+  if (report.as_of == 0) return Missing("as_of");
+  for (const FeedVersion& version : report.versions) {
+    COBBLESTONE_TRY(AllThere({{"versions.app", version.app}, {"versions.app_version", version.app_version}}));
+    COBBLESTONE_TRY(OneOf("versions.resource", version.resource, credit::Resource::kAppleGpu));
+    COBBLESTONE_TRY(AtLeastZero({{"versions.samples", version.samples},
+                                 {"versions.scale", version.scale},
+                                 {"versions.recent_credit", version.recent_credit}}));
+    COBBLESTONE_TRY(Times({{"versions.recent_time", version.recent_time}}));
+  }
+  return std::nullopt;
+}
+
+Check Body(const FeedHealth& health) {
+  COBBLESTONE_TRY(OneOf("condition", health.condition, FeedCondition::kUnreachable));
+  if (health.condition != FeedCondition::kFine && health.reason.empty()) return Missing("reason");
+  return std::nullopt;
+}
+
+Check Body(const FeedAccount& account) {
+  COBBLESTONE_TRY(OneOf("kind", account.kind, AccountKind::kTeam));
+  COBBLESTONE_TRY(AllThere({{"account", account.account}}));
+  if (account.total_micro < 0) return Negative("total_micro", static_cast<double>(account.total_micro));
+  COBBLESTONE_TRY(AllFinite({{"recent", account.recent}}));
+  COBBLESTONE_TRY(Times({{"recent_time", account.recent_time}, {"create_time", account.create_time}}));
+  const FeedAccount absent{
+      .kind = account.kind, .account = account.account, .edition = account.edition, .gone = true};
+  if (account.gone && account != absent) return OutOfRange("gone", "with other fields");
+  return std::nullopt;
+}
+
+Check Body(const OwnershipProof& proof) {
+  if (proof.message.empty()) return Missing("message");
+  if (proof.signature.empty()) return Missing("signature");
+  return std::nullopt;
+}
+
+Check Body(const IdentityDecision& decision) {
+  COBBLESTONE_TRY(OneOf("kind", decision.kind, IdentityDecisionKind::kJoin));
+  COBBLESTONE_TRY(AllThere({{"user", decision.user}}));
+  COBBLESTONE_TRY(
+      Times({{"create_time", decision.create_time}, {"other_create_time", decision.other_create_time}}));
+  if (decision.reason.empty()) return Missing("reason");
+  if (decision.kind == IdentityDecisionKind::kCut &&
+      (decision.cross_project_id.size() != 32 ||
+       decision.cross_project_id.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos))
+    return OutOfRange("cross_project_id", "is not 32 hexadecimal digits");
+  if (decision.kind == IdentityDecisionKind::kJoin)
+    return AllThere({{"other_project", decision.other_project}, {"other_user", decision.other_user}});
+  return std::nullopt;
+}
+
 Check Body(const OpeningTotal& opening) {
   if (opening.kind == AccountKind::kUnknown) return Missing("kind");
   if (opening.kind > AccountKind::kTeam) return OutOfRange("kind", "unknown number in this schema");

@@ -54,7 +54,14 @@ EventKind KindOfField(std::uint32_t field) {
     case EventKind::kEstimatedCredit:
     case EventKind::kMachineHost:
     case EventKind::kJobReversal:
-    case EventKind::kJobRepricing: return kind;
+    case EventKind::kJobRepricing:
+    case EventKind::kFeedProject:
+    case EventKind::kFeedEdition:
+    case EventKind::kFeedVersions:
+    case EventKind::kFeedHealth:
+    case EventKind::kFeedAccount:
+    case EventKind::kOwnershipProof:
+    case EventKind::kIdentityDecision: return kind;
     case EventKind::kNone: break;
   }
   return EventKind::kNone;
@@ -209,6 +216,7 @@ KeyField KeyFieldOf(EventKind kind) {
     case EventKind::kReversal:
     case EventKind::kRepricing: return {kEntryField, KeyKind::kOwner};
     case EventKind::kAccountFacts:
+    case EventKind::kFeedAccount:
     case EventKind::kOpeningTotal: return {2, KeyKind::kNone};  // another field's value determines the kind
     case EventKind::kApp:
     case EventKind::kAppVersion:
@@ -221,7 +229,13 @@ KeyField KeyFieldOf(EventKind kind) {
     case EventKind::kProjectProfile:
     case EventKind::kProjectName:
     case EventKind::kOpeningAppVersion:
-    case EventKind::kOpeningApp: return {0, KeyKind::kBroadcast};
+    case EventKind::kOpeningApp:
+    case EventKind::kFeedProject:
+    case EventKind::kFeedEdition:
+    case EventKind::kFeedVersions:
+    case EventKind::kFeedHealth:
+    case EventKind::kOwnershipProof:
+    case EventKind::kIdentityDecision: return {0, KeyKind::kBroadcast};
     case EventKind::kNone: break;
   }
   return {0, KeyKind::kNone};
@@ -275,7 +289,8 @@ bool ReadKey(EventKind kind, std::string_view body, Routing* routing) {
     return true;
   }
   if (its.key == KeyKind::kOwner) return ReadEntry(body, routing);
-  const bool of_account = kind == EventKind::kOpeningTotal || kind == EventKind::kAccountFacts;
+  const bool of_account =
+      kind == EventKind::kOpeningTotal || kind == EventKind::kAccountFacts || kind == EventKind::kFeedAccount;
   ProtoReader r(body);
   while (const std::uint32_t tag = r.NextTag()) {
     const std::uint32_t field = tag >> 3;

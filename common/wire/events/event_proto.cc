@@ -12,6 +12,7 @@
 #include "common/wire/events/constant_fields.h"
 #include "common/wire/events/event_fields.h"
 #include "common/wire/events/profile_proto.h"
+#include "common/wire/int128_fields.h"
 #include "schemas/events.pb.h"
 
 namespace cobblestone::wire {
@@ -348,6 +349,85 @@ EstimatedCredit FromProto(const v1::EstimatedCredit& m) {
   return out;
 }
 
+FeedProject FromProto(const v1::FeedProject& m) {
+  return {.name = m.name(),
+          .url = m.url(),
+          .mode = NarrowEnum<FeedMode>(static_cast<std::uint32_t>(m.mode())),
+          .retired = m.retired(),
+          .ownership_key = m.ownership_key(),
+          .points_per_cobblestone = m.points_per_cobblestone(),
+          .shared_account = m.shared_account()};
+}
+
+FeedEdition FromProto(const v1::FeedEdition& m) {
+  FeedEdition out{.edition = m.edition(),
+                  .state = NarrowEnum<EditionState>(static_cast<std::uint32_t>(m.state())),
+                  .published_time = m.published_time(),
+                  .digest = m.digest(),
+                  .reason = m.reason(),
+                  .released = m.released(),
+                  .whole = m.whole()};
+  for (const v1::FeedSum& sum : m.sums())
+    out.sums.push_back({.kind = NarrowEnum<AccountKind>(static_cast<std::uint32_t>(sum.kind())),
+                        .accounts = sum.accounts(),
+                        .total_micro = JoinHalves(sum.total_micro_low(), sum.total_micro_high()),
+                        .changed = sum.changed()});
+  return out;
+}
+
+FeedVersions FromProto(const v1::FeedVersions& m) {
+  FeedVersions out{.as_of = m.as_of()};
+  for (const v1::FeedVersion& version : m.versions())
+    out.versions.push_back(
+        {.app = version.app(),
+         .app_name = version.app_name(),
+         .app_version = version.app_version(),
+         .platform = version.platform(),
+         .plan_class = version.plan_class(),
+         .resource = NarrowEnum<credit::Resource>(static_cast<std::uint32_t>(version.resource())),
+         .samples = version.samples(),
+         .scale = version.scale(),
+         .recent_credit = version.recent_credit(),
+         .recent_time = version.recent_time(),
+         .both_kinds = version.both_kinds()});
+  return out;
+}
+
+FeedHealth FromProto(const v1::FeedHealth& m) {
+  return {.condition = NarrowEnum<FeedCondition>(static_cast<std::uint32_t>(m.condition())),
+          .reason = m.reason()};
+}
+
+FeedAccount FromProto(const v1::FeedAccount& m) {
+  return {.kind = NarrowEnum<AccountKind>(static_cast<std::uint32_t>(m.kind())),
+          .account = m.account(),
+          .edition = m.edition(),
+          .gone = m.gone(),
+          .total_micro = m.total_micro(),
+          .recent = m.recent(),
+          .recent_time = m.recent_time(),
+          .create_time = m.create_time(),
+          .name = m.name(),
+          .country = m.country(),
+          .url = m.url(),
+          .cross_project_id = m.cross_project_id(),
+          .team = m.team(),
+          .owner = m.owner(),
+          .description = m.description()};
+}
+
+IdentityDecision FromProto(const v1::IdentityDecision& m) {
+  return {.kind = NarrowEnum<IdentityDecisionKind>(static_cast<std::uint32_t>(m.kind())),
+          .user = m.user(),
+          .create_time = m.create_time(),
+          .cross_project_id = m.cross_project_id(),
+          .other_project = m.other_project(),
+          .other_user = m.other_user(),
+          .other_create_time = m.other_create_time(),
+          .withdrawn = m.withdrawn(),
+          .reason = m.reason()};
+}
+
 EventBody BodyFromProto(const v1::Envelope& m) {
   switch (m.event_case()) {
     case v1::Envelope::kDispatch: {
@@ -401,6 +481,16 @@ EventBody BodyFromProto(const v1::Envelope& m) {
     case v1::Envelope::kMachineHost: return FromProto(m.machine_host());
     case v1::Envelope::kProjectName:
       return ProjectName{.name = m.project_name().name(), .url = m.project_name().url()};
+    case v1::Envelope::kFeedProject: return FromProto(m.feed_project());
+    case v1::Envelope::kFeedEdition: return FromProto(m.feed_edition());
+    case v1::Envelope::kFeedVersions: return FromProto(m.feed_versions());
+    case v1::Envelope::kFeedHealth: return FromProto(m.feed_health());
+    case v1::Envelope::kFeedAccount: return FromProto(m.feed_account());
+    case v1::Envelope::kOwnershipProof:
+      return OwnershipProof{.master_url = m.ownership_proof().master_url(),
+                            .message = m.ownership_proof().message(),
+                            .signature = m.ownership_proof().signature()};
+    case v1::Envelope::kIdentityDecision: return FromProto(m.identity_decision());
     case v1::Envelope::kCompletion:
     case v1::Envelope::kValidation:
     case v1::Envelope::EVENT_NOT_SET: break;
@@ -651,6 +741,100 @@ void Put(const PlanClassFactor& in, v1::Envelope* envelope) {
   m->set_plan_class(in.plan_class);
   m->set_factor(in.factor);
   m->set_provenance(in.provenance);
+}
+
+void Put(const FeedProject& in, v1::Envelope* envelope) {
+  auto* m = envelope->mutable_feed_project();
+  m->set_name(in.name);
+  m->set_url(in.url);
+  m->set_mode(static_cast<v1::FeedMode>(in.mode));
+  m->set_retired(in.retired);
+  m->set_ownership_key(in.ownership_key);
+  m->set_points_per_cobblestone(in.points_per_cobblestone);
+  m->set_shared_account(in.shared_account);
+}
+
+void Put(const FeedEdition& in, v1::Envelope* envelope) {
+  auto* m = envelope->mutable_feed_edition();
+  m->set_edition(in.edition);
+  m->set_state(static_cast<v1::EditionState>(in.state));
+  m->set_published_time(in.published_time);
+  m->set_digest(in.digest);
+  m->set_reason(in.reason);
+  m->set_released(in.released);
+  m->set_whole(in.whole);
+  for (const FeedSum& sum : in.sums) {
+    auto* one = m->add_sums();
+    one->set_kind(static_cast<v1::AccountKind>(sum.kind));
+    one->set_accounts(sum.accounts);
+    one->set_total_micro_low(LowHalf(sum.total_micro));
+    one->set_total_micro_high(HighHalf(sum.total_micro));
+    one->set_changed(sum.changed);
+  }
+}
+
+void Put(const FeedVersions& in, v1::Envelope* envelope) {
+  auto* m = envelope->mutable_feed_versions();
+  m->set_as_of(in.as_of);
+  for (const FeedVersion& version : in.versions) {
+    auto* one = m->add_versions();
+    one->set_app(version.app);
+    one->set_app_name(version.app_name);
+    one->set_app_version(version.app_version);
+    one->set_platform(version.platform);
+    one->set_plan_class(version.plan_class);
+    one->set_resource(ToProto(version.resource));
+    one->set_samples(version.samples);
+    one->set_scale(version.scale);
+    one->set_recent_credit(version.recent_credit);
+    one->set_recent_time(version.recent_time);
+    one->set_both_kinds(version.both_kinds);
+  }
+}
+
+void Put(const FeedHealth& in, v1::Envelope* envelope) {
+  auto* m = envelope->mutable_feed_health();
+  m->set_condition(static_cast<v1::FeedCondition>(in.condition));
+  m->set_reason(in.reason);
+}
+
+void Put(const FeedAccount& in, v1::Envelope* envelope) {
+  auto* m = envelope->mutable_feed_account();
+  m->set_kind(static_cast<v1::AccountKind>(in.kind));
+  m->set_account(in.account);
+  m->set_edition(in.edition);
+  m->set_gone(in.gone);
+  m->set_total_micro(in.total_micro);
+  m->set_recent(in.recent);
+  m->set_recent_time(in.recent_time);
+  m->set_create_time(in.create_time);
+  m->set_name(in.name);
+  m->set_country(in.country);
+  m->set_url(in.url);
+  m->set_cross_project_id(in.cross_project_id);
+  m->set_team(in.team);
+  m->set_owner(in.owner);
+  m->set_description(in.description);
+}
+
+void Put(const OwnershipProof& in, v1::Envelope* envelope) {
+  auto* m = envelope->mutable_ownership_proof();
+  m->set_master_url(in.master_url);
+  m->set_message(in.message);
+  m->set_signature(in.signature);
+}
+
+void Put(const IdentityDecision& in, v1::Envelope* envelope) {
+  auto* m = envelope->mutable_identity_decision();
+  m->set_kind(static_cast<v1::IdentityDecisionKind>(in.kind));
+  m->set_user(in.user);
+  m->set_create_time(in.create_time);
+  m->set_cross_project_id(in.cross_project_id);
+  m->set_other_project(in.other_project);
+  m->set_other_user(in.other_user);
+  m->set_other_create_time(in.other_create_time);
+  m->set_withdrawn(in.withdrawn);
+  m->set_reason(in.reason);
 }
 
 void Put(const OpeningTotal& in, v1::Envelope* envelope) {

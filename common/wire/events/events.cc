@@ -39,6 +39,13 @@ constexpr EventKind kKinds[] = {
     EventKind::kHeldResult,
     EventKind::kHandedEvent,
     EventKind::kDecidedResult,
+    EventKind::kFeedProject,
+    EventKind::kFeedEdition,
+    EventKind::kFeedVersions,
+    EventKind::kFeedHealth,
+    EventKind::kFeedAccount,
+    EventKind::kOwnershipProof,
+    EventKind::kIdentityDecision,
 };
 static_assert(std::size(kKinds) == std::variant_size_v<EventBodyVariant>);
 
@@ -89,6 +96,13 @@ std::string_view EventKindName(EventKind kind) {
     case EventKind::kMachineHost: return "machine_host";
     case EventKind::kJobReversal: return "job_reversal";
     case EventKind::kJobRepricing: return "job_repricing";
+    case EventKind::kFeedProject: return "feed_project";
+    case EventKind::kFeedEdition: return "feed_edition";
+    case EventKind::kFeedVersions: return "feed_versions";
+    case EventKind::kFeedHealth: return "feed_health";
+    case EventKind::kFeedAccount: return "feed_account";
+    case EventKind::kOwnershipProof: return "ownership_proof";
+    case EventKind::kIdentityDecision: return "identity_decision";
   }
   return "none";
 }

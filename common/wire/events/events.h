@@ -15,6 +15,8 @@
 #include "common/credit/model/constants.h"
 #include "common/credit/model/model.h"
 #include "common/stream/watermark.h"
+#include "common/wire/events/account_kind.h"
+#include "common/wire/events/feeds.h"
 #include "common/wire/events/profiles.h"
 
 namespace cobblestone::wire {
@@ -55,6 +57,13 @@ enum class EventKind : std::uint8_t {
   kMachineHost = 53,
   kJobReversal = 54,
   kJobRepricing = 55,
+  kFeedProject = 60,
+  kFeedEdition = 61,
+  kFeedVersions = 62,
+  kFeedHealth = 63,
+  kFeedAccount = 64,
+  kOwnershipProof = 65,
+  kIdentityDecision = 66,
 };
 
 // The field's name in the schema ("completion", "opening_total"); "none" for kNone and unknown numbers.
@@ -374,9 +383,6 @@ struct PlanClassFactor {
   friend bool operator==(const PlanClassFactor&, const PlanClassFactor&) = default;
 };
 
-// Frozen numbers.
-enum class AccountKind : std::uint8_t { kUnknown = 0, kHost = 1, kUser = 2, kTeam = 3 };
-
 struct OpeningTotal {
   AccountKind kind = AccountKind::kUnknown;
   std::uint64_t account = 0;
@@ -562,7 +568,8 @@ using EventBodyVariant =
                  ValidatorRestart, Tick, PlanClassFactor, Barrier, Watermark, ProjectProfile, OpeningTotal,
                  OpeningHostVersion, OpeningAppVersion, OpeningApp, Reversal, Repricing, EstimatedCredit,
                  MachineHost, ProjectName, HostAsked, JobReversal, JobRepricing, HeldResult, HandedEvent,
-                 DecidedResult>;
+                 DecidedResult, FeedProject, FeedEdition, FeedVersions, FeedHealth, FeedAccount,
+                 OwnershipProof, IdentityDecision>;
 
 // The variant, with copying, moving and destruction out of line: they have a case for each kind, and every file that
 // used them would compile all cases.

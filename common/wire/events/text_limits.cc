@@ -121,6 +121,37 @@ Check Texts(const ProjectProfile& p) {
   return std::nullopt;
 }
 
+Check Texts(const FeedProject& p) {
+  return All({{"name", p.name, kMaxName}, {"url", p.url}, {"ownership_key", p.ownership_key}});
+}
+Check Texts(const FeedEdition& e) { return All({{"digest", e.digest, kMaxName}, {"reason", e.reason}}); }
+Check Texts(const FeedVersions& report) {
+  for (const FeedVersion& version : report.versions)
+    if (Check failed = All({{"versions.app_name", version.app_name, kMaxName},
+                            {"versions.platform", version.platform, kMaxName},
+                            {"versions.plan_class", version.plan_class, kMaxName}}))
+      return failed;
+  return std::nullopt;
+}
+Check Texts(const OwnershipProof& p) {
+  constexpr std::size_t kLongestMessage = 5000;
+  constexpr std::size_t kLongestSignature = 4000;
+  return All({{"master_url", p.master_url, kMaxName},
+              {"message", p.message, kLongestMessage},
+              {"signature", p.signature, kLongestSignature}});
+}
+Check Texts(const IdentityDecision& d) {
+  return All({{"cross_project_id", d.cross_project_id, kMaxName}, {"reason", d.reason}});
+}
+Check Texts(const FeedHealth& h) { return All({{"reason", h.reason}}); }
+Check Texts(const FeedAccount& a) {
+  return All({{"name", a.name, kMaxName},
+              {"country", a.country, kMaxName},
+              {"url", a.url},
+              {"cross_project_id", a.cross_project_id, kMaxName},
+              {"description", a.description}});
+}
+
 }  // namespace
 
 Check CheckTexts(const Event& event) {

@@ -1,7 +1,7 @@
 #include "common/wire/ledger/host_transfer.h"
 
 #include "common/wire/events/event_fields.h"
-#include "common/wire/ledger/int128_fields.h"
+#include "common/wire/int128_fields.h"
 #include "common/wire/proto_reader.h"
 #include "common/wire/proto_writer.h"
 

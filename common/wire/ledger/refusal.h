@@ -34,8 +34,9 @@ enum class RefusalReason : std::uint32_t {
   kOutOfRange = 20,
   kNotSupported = 21,
   kCrashed = 22,
+  kUnknownProject = 23,
 };
-inline constexpr std::uint32_t kLastRefusalReason = 22;
+inline constexpr std::uint32_t kLastRefusalReason = 23;
 
 // As in the schema: "UNDECODABLE", ... Unknown numbers give "REFUSAL_REASON_UNKNOWN".
 std::string_view RefusalReasonName(RefusalReason reason);

@@ -88,6 +88,9 @@ std::string KeptOf(std::string_view original, bool* left_out) {
     case v1::Envelope::kUser:
     case v1::Envelope::kTeam:
     case v1::Envelope::kAccountFacts:
+    case v1::Envelope::kFeedAccount:
+    case v1::Envelope::kOwnershipProof:
+    case v1::Envelope::kIdentityDecision:
       if (!ClearTexts(event)) return std::string(original);
       *left_out = true;
       return event.SerializeAsString();

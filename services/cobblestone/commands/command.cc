@@ -64,6 +64,7 @@ std::string PlaceText(const settings::RunSettings& settings, bool with_socket) {
   std::string text = "# Written by the program, for commands that use --data without --config.\n";
   text += "partitions: " + std::to_string(settings.partitions) + "\n";
   if (settings.order == settings::Order::kLockstep) text += "order: lockstep\n";
+  if (settings.role == settings::Role::kHub) text += "role: hub\n";
   // A socket in the data directory is not written: a copy of the directory has its own. A path that is too
   // long is reached by the relative path, from the directory where it was given.
   if (with_socket && settings.listen.socket != SocketIn(settings.data_directory) && !error &&

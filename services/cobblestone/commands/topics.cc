@@ -6,11 +6,11 @@
 
 namespace cobblestone {
 
-using kafka::CheckOrder;
+using kafka::CheckKind;
 using kafka::CheckSlots;
 using kafka::CheckTopics;
 using kafka::DeploymentOf;
-using kafka::WriteOrder;
+using kafka::WriteKind;
 
 namespace {
 
@@ -38,8 +38,8 @@ int CreateOrCheck(const Options& options, bool create) {
   auto cluster = stream::kafka::MakeCluster(deployment->cluster);
   if (!cluster.ok()) return ReportError(cluster.status());
   if (create)
-    if (Status s = WriteOrder(**cluster, settings->order); !s.ok()) return ReportError(s);
-  if (Status s = CheckOrder(**cluster, settings->order); !s.ok()) return ReportError(s);
+    if (Status s = WriteKind(**cluster, *settings); !s.ok()) return ReportError(s);
+  if (Status s = CheckKind(**cluster, *settings); !s.ok()) return ReportError(s);
   std::printf("%zu topics are configured correctly\n", deployment->plan.size());
   return kExitOk;
 }

@@ -86,6 +86,7 @@ const kReasons: Record<string, [string, string]> = {
   OUT_OF_RANGE: ["Out of range", "A number outside its range, or a word outside its list."],
   NOT_SUPPORTED: ["Not supported", "A kind of event that this program does not know."],
   CRASHED: ["Crashed", "Processing it crashed the program three times: a fault of ours, please report it."],
+  UNKNOWN_PROJECT: ["Unknown project", "A feed of a project that is not registered with this hub."],
 };
 
 export function reasonName(reason: string): string {

@@ -1,0 +1,84 @@
+// What FEEDS of a federation hub knows of each project: rows for readers of the store.
+#pragma once
+
+#include <cstdint>
+
+#include "common/federation/factors.h"
+#include "common/stream/table.h"
+#include "common/wire/events/event_stamp.h"
+#include "common/wire/events/feeds.h"
+
+namespace cobblestone::feeds {
+
+// By the hub's number of the project. It exists once an event has registered the project.
+struct ProjectRow {
+  wire::EventStamp project_stamp;
+  wire::FeedProject project;
+  wire::EventStamp versions_stamp;  // not set: the project has reported no app versions
+  wire::FeedVersions versions;
+  wire::EventStamp health_stamp;  // not set: no condition is known. Its time is the time of the condition
+  wire::FeedHealth health;
+  std::uint64_t begun = 0;     // the edition whose accounts are arriving; 0: none
+  std::uint64_t complete = 0;  // the last complete edition; 0: none
+  std::uint64_t whole =
+      0;  // the last complete edition with all accounts: what is older is not in any later one
+  std::uint64_t held = 0;  // the last edition that was held; 0: none
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.project_stamp, s.project, s.versions_stamp, s.versions, s.health_stamp, s.health, s.begun, s.complete,
+      s.whole, s.held);
+  }
+};
+
+// By project and number of the edition: the ledger of what was imported and what was held. Kept for ever.
+struct EditionRow {
+  wire::EventStamp begun;  // not set: the edition was held before its first account
+  wire::EventStamp
+      ended;  // of the event that completed or held the edition; not set: its accounts are arriving
+  wire::FeedEdition edition;  // of the newest event
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.begun, s.ended, s.edition);
+  }
+};
+
+// The factors of plan classes as the hub computed them once, by number from 1. All are kept: a factor that a project has
+// applied can be explained for ever.
+struct FactorsRow {
+  double time = 0;  // UNIX s: the tick
+  federation::Factors factors;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.time, s.factors);
+  }
+};
+
+// One row.
+struct FactorsState {
+  std::uint64_t sequence = 0;  // of the newest factors; 0: none yet
+  double computed = 0;         // UNIX s: when they were computed
+  double tick = 0;             // UNIX s: the last tick
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.sequence, s.computed, s.tick);
+  }
+};
+
+// Tables of a slot, as stored (numbers are unique over all stages).
+inline constexpr stream::TableSpec<ProjectRow> kProjectsTable{.id = 80, .version = 1};
+inline constexpr stream::TableSpec<EditionRow> kEditionsTable{.id = 81, .version = 1};
+
+inline constexpr stream::TableSpec<FactorsRow> kFactorsTable{.id = 83, .version = 1};
+inline constexpr stream::TableSpec<FactorsState> kFactorsStateTable{.id = 84, .version = 1};
+
+inline stream::Key FactorsKey(std::uint64_t sequence) { return {.project = 0, .id = sequence, .sub = 0}; }
+inline stream::Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
+inline stream::Key EditionKey(ProjectId project, std::uint64_t edition) {
+  return {.project = project.value, .id = edition, .sub = 0};
+}
+
+}  // namespace cobblestone::feeds

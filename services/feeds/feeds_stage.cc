@@ -1,0 +1,197 @@
+#include "services/feeds/feeds_stage.h"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "common/wire/control/topics.h"
+#include "services/stage/inbox.h"
+#include "services/stage/refuse.h"
+
+namespace cobblestone::feeds {
+
+using stream::Emitter;
+using stream::RecordView;
+using wire::EditionState;
+using wire::EventHead;
+using wire::RefusalReason;
+using wire::StampOrder;
+
+namespace {
+
+constexpr double kFactorsPeriod = 86400;  // s
+
+// The topics that MEMBERS reads.
+constexpr wire::Topic kWatermarkedTopics[] = {wire::kHosts, wire::kUsers, wire::kTeams};
+
+// Whether an event whose subject has the stamp `in_force` is to be applied. An event with a known id and other
+// contents is refused here.
+bool IsNewer(const RecordView& record, const EventHead& head, const wire::EventStamp& in_force,
+             Emitter& out) {
+  const StampOrder order = wire::CompareStamps(wire::StampOf(head, record.value), in_force);
+  if (order == StampOrder::kOtherContents)
+    stage::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                  "another event of this kind has this id", out);
+  return order == StampOrder::kNewer;
+}
+
+// Why an edition cannot begin, complete or be held now; none: it can.
+std::optional<std::string> Misplaced(const ProjectRow& project, const wire::FeedEdition& edition) {
+  if (edition.edition <= project.complete)
+    return "edition " + std::to_string(project.complete) + " is already complete";
+  if (edition.state == EditionState::kComplete && edition.edition != project.begun)
+    return "the edition has not begun";
+  if (edition.state != EditionState::kComplete && project.begun != 0)
+    return "edition " + std::to_string(project.begun) + " has begun and is not complete";
+  return std::nullopt;
+}
+
+federation::VersionReport ReportOf(std::uint32_t project, const ProjectRow& row,
+                                   const wire::FeedVersion& version) {
+  return {.project = project,
+          .project_name = row.project.name,
+          .app = version.app,
+          .app_name = version.app_name,
+          .app_version = version.app_version,
+          .platform = version.platform,
+          .plan_class = version.plan_class,
+          .resource = version.resource,
+          .samples = version.samples,
+          .scale = version.scale > 0 ? std::optional(version.scale) : std::nullopt,
+          .recent_credit = version.recent_credit,
+          .recent_time = version.recent_time,
+          .both_kinds = version.both_kinds,
+          .time = row.versions.as_of};
+}
+
+}  // namespace
+
+std::vector<stream::TopicPartition> FeedsStage::Inputs() { return {{wire::kCatalogue, 0}}; }
+
+FeedsStage::FeedsStage(const FeedsOptions& options, stream::TableHost& tables)
+    : options_(options),
+      projects_(tables, kProjectsTable, true),
+      editions_(tables, kEditionsTable, false),
+      factors_(tables, kFactorsTable, false),
+      factors_state_(tables, kFactorsStateTable, true),
+      relay_(tables, kRelayTable, options.partitions, kWatermarkedTopics) {}
+
+std::vector<stream::TableBase*> FeedsStage::tables() {
+  return {&projects_, &editions_, &factors_, &factors_state_, relay_.table()};
+}
+
+void FeedsStage::Process(std::size_t, const RecordView& record, Emitter& out) {
+  auto event = stage::ReadEvent(record, options_.future_limit, out);
+  if (!event) return;
+  const EventHead& head = event->head;
+  if (const auto* barrier = std::get_if<wire::Barrier>(&event->body)) {
+    relay_.SendWatermark({.barrier = head.id, .ends_period = barrier->ends_period}, out);
+  } else if (const auto* tick = std::get_if<wire::Tick>(&event->body)) {
+    if (auto refusal = stage::FromTheFuture(record, tick->time, options_.future_limit))
+      return stage::Refuse(record, head.project, refusal->reason, std::move(refusal->detail), out);
+    if (!head.project) OnTick(tick->time);
+  } else if (auto* project = std::get_if<wire::FeedProject>(&event->body)) {
+    OnProject(record, head, std::move(*project), out);
+  } else if (auto* edition = std::get_if<wire::FeedEdition>(&event->body)) {
+    OnEdition(record, head, std::move(*edition), out);
+  } else if (auto* versions = std::get_if<wire::FeedVersions>(&event->body)) {
+    OnVersions(record, head, std::move(*versions), out);
+  } else if (auto* health = std::get_if<wire::FeedHealth>(&event->body)) {
+    OnHealth(record, head, std::move(*health), out);
+  } else {
+    stage::Refuse(record, head.project, RefusalReason::kNotSupported,
+                  "a federation hub accepts no events of this kind on this topic", out);
+  }
+}
+
+void FeedsStage::OnProject(const RecordView& record, const EventHead& head, wire::FeedProject project,
+                           Emitter& out) {
+  const ProjectRow* before = projects_.Find(ProjectKey(head.project));
+  if (before != nullptr && !IsNewer(record, head, before->project_stamp, out)) return;
+  ProjectRow& row = projects_.Mutable(ProjectKey(head.project));
+  row.project_stamp = wire::StampOf(head, record.value);
+  row.project = std::move(project);
+}
+
+// An edition is announced once in each state: a repeat has the stamp of the row.
+void FeedsStage::OnEdition(const RecordView& record, const EventHead& head, wire::FeedEdition edition,
+                           Emitter& out) {
+  const ProjectRow* project = projects_.Find(ProjectKey(head.project));
+  if (project == nullptr)
+    return stage::Refuse(record, head.project, RefusalReason::kUnknownProject, "register the project first",
+                         out);
+  const wire::EventStamp stamp = wire::StampOf(head, record.value);
+  if (const EditionRow* before = editions_.Find(EditionKey(head.project, edition.edition)))
+    for (const wire::EventStamp& known : {before->begun, before->ended})
+      if (known.id == stamp.id && known.hash == stamp.hash) return;
+  if (auto why = Misplaced(*project, edition))
+    return stage::Refuse(record, head.project, RefusalReason::kAlreadyDecided, std::move(*why), out);
+  ProjectRow& row = projects_.Mutable(ProjectKey(head.project));
+  EditionRow& kept = editions_.Mutable(EditionKey(head.project, edition.edition));
+  switch (edition.state) {
+    case EditionState::kBegun:
+      row.begun = edition.edition;
+      kept.begun = stamp;
+      break;
+    case EditionState::kComplete:
+      row.begun = 0;
+      row.complete = edition.edition;
+      if (edition.whole) row.whole = edition.edition;
+      kept.ended = stamp;
+      break;
+    default:
+      row.held = edition.edition;
+      kept.ended = stamp;
+      break;
+  }
+  kept.edition = std::move(edition);
+}
+
+void FeedsStage::OnVersions(const RecordView& record, const EventHead& head, wire::FeedVersions versions,
+                            Emitter& out) {
+  const ProjectRow* before = projects_.Find(ProjectKey(head.project));
+  if (before == nullptr)
+    return stage::Refuse(record, head.project, RefusalReason::kUnknownProject, "register the project first",
+                         out);
+  if (!IsNewer(record, head, before->versions_stamp, out)) return;
+  ProjectRow& row = projects_.Mutable(ProjectKey(head.project));
+  row.versions_stamp = wire::StampOf(head, record.value);
+  row.versions = std::move(versions);
+}
+
+// Computed once per period, however often the clock ticks, because the slew limit holds for one computation.
+void FeedsStage::OnTick(double time) {
+  const FactorsState* before = factors_state_.Find({});
+  if (before != nullptr && time <= before->tick) return;
+  FactorsState& state = factors_state_.Mutable({});
+  state.tick = time;
+  if (state.sequence != 0 && time < state.computed + kFactorsPeriod) return;
+  std::vector<federation::VersionReport> reports;
+  projects_.ForEach([&](const stream::Key& key, const ProjectRow& row) {
+    if (row.project.retired) return;
+    for (const wire::FeedVersion& version : row.versions.versions)
+      reports.push_back(ReportOf(key.project, row, version));
+  });
+  if (reports.empty() && state.sequence == 0) return;
+  const FactorsRow* last = state.sequence == 0 ? nullptr : factors_.Find(FactorsKey(state.sequence));
+  federation::Factors computed = federation::ComputeFactors(
+      reports, {}, last == nullptr ? std::span<const federation::Factor>() : last->factors.factors, time);
+  ++state.sequence;
+  state.computed = time;
+  factors_.Mutable(FactorsKey(state.sequence)) = {.time = time, .factors = std::move(computed)};
+}
+
+void FeedsStage::OnHealth(const RecordView& record, const EventHead& head, wire::FeedHealth health,
+                          Emitter& out) {
+  const ProjectRow* before = projects_.Find(ProjectKey(head.project));
+  if (before == nullptr)
+    return stage::Refuse(record, head.project, RefusalReason::kUnknownProject, "register the project first",
+                         out);
+  if (!IsNewer(record, head, before->health_stamp, out)) return;
+  ProjectRow& row = projects_.Mutable(ProjectKey(head.project));
+  row.health_stamp = wire::StampOf(head, record.value);
+  row.health = std::move(health);
+}
+
+}  // namespace cobblestone::feeds

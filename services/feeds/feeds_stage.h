@@ -1,0 +1,60 @@
+// FEEDS, one partition, leads the stages of a federation hub, as the coordinator leads those of a project: it keeps
+// the projects, the editions of their statistics and their app versions, computes the factors of plan classes once a day
+// (common/federation/factors.h), and sends a watermark for each barrier.
+//
+// The hub's time is that of ticks of project 0. Ticks of a single project are ignored: no project moves the hub's time.
+//
+// In: catalogue. Out: control (watermarks, every partition), watermarks to every topic that external producers append
+// to, refused.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/stream/processor.h"
+#include "common/stream/table.h"
+#include "common/wire/events/events.h"
+#include "services/feeds/feed_rows.h"
+#include "services/stage/relay.h"
+
+namespace cobblestone::feeds {
+
+inline constexpr stream::TableSpec<stage::RelayState> kRelayTable{.id = 82, .version = 1};
+
+struct FeedsOptions {
+  std::uint32_t partitions = 1;
+  double future_limit = 3600;  // s: most that an event's time may be after the time of its append
+};
+
+class FeedsStage final : public stream::Stage {
+ public:
+  static std::vector<stream::TopicPartition> Inputs();
+
+  FeedsStage(const FeedsOptions& options, stream::TableHost& tables);
+
+  void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
+  [[nodiscard]] std::vector<stream::TableBase*> tables() override;
+
+  // stage::Relay::watermarks()
+  [[nodiscard]] std::uint64_t watermarks() { return relay_.watermarks(); }
+
+ private:
+  void OnProject(const stream::RecordView& record, const wire::EventHead& head, wire::FeedProject project,
+                 stream::Emitter& out);
+  void OnEdition(const stream::RecordView& record, const wire::EventHead& head, wire::FeedEdition edition,
+                 stream::Emitter& out);
+  void OnVersions(const stream::RecordView& record, const wire::EventHead& head, wire::FeedVersions versions,
+                  stream::Emitter& out);
+  void OnTick(double time);
+  void OnHealth(const stream::RecordView& record, const wire::EventHead& head, wire::FeedHealth health,
+                stream::Emitter& out);
+
+  FeedsOptions options_;
+  stream::Table<ProjectRow> projects_;
+  stream::Table<EditionRow> editions_;
+  stream::Table<FactorsRow> factors_;
+  stream::Table<FactorsState> factors_state_;  // one row
+  stage::Relay relay_;
+};
+
+}  // namespace cobblestone::feeds

@@ -1,0 +1,62 @@
+// The accounts of all projects as a federation hub keeps them: rows for readers of the store.
+//
+// A row has the account as of the newest edition, and as of the edition before. Accounts of an edition arrive over
+// minutes; a reader shows the older version until FEEDS has the edition as complete (ProjectRow::complete), so that
+// nobody sees half an edition. One edition of a project arrives at a time, so two versions are enough.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/credit/accounts/account.h"
+#include "common/credit/accounts/day_history.h"
+#include "common/stream/table.h"
+#include "common/wire/events/event_stamp.h"
+#include "common/wire/events/feeds.h"
+
+namespace cobblestone::members {
+
+struct MemberRow {
+  wire::EventStamp stamp;  // of the event with `now`
+  wire::FeedAccount now;
+  std::optional<wire::FeedAccount> before;  // none: `now` is the first edition with the account
+  // Credit that the account had when the hub first saw it: no day's credit.
+  credit::MicroCredit opening_micro = 0;
+  // opening_micro plus the sum of all days. An account that is gone keeps it.
+  credit::MicroCredit counted_micro = 0;
+  // Part of the days that came with `now.edition`: readers subtract it while the edition is not complete.
+  credit::DaySum arriving;
+  std::vector<credit::DaySum> days;  // the newest; older days are in rows of their own (day_rows.h)
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.stamp, s.now, s.before, s.opening_micro, s.counted_micro, s.arriving, s.days);
+  }
+};
+
+// Tables of a slot, as stored (numbers are unique over all stages), by id of the account.
+inline constexpr stream::TableSpec<MemberRow> kHostsTable{.id = 88, .version = 1};
+inline constexpr stream::TableSpec<MemberRow> kUsersTable{.id = 89, .version = 1};
+inline constexpr stream::TableSpec<MemberRow> kTeamsTable{.id = 90, .version = 1};
+inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kHostDaysTable{.id = 91, .version = 1};
+inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kUserDaysTable{.id = 92, .version = 1};
+inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kTeamDaysTable{.id = 93, .version = 1};
+
+// The account as of the project's last complete edition; null if that edition does not contain it. `whole`: the last
+// complete edition with which all accounts were sent. An account of edition 0 is seen at once.
+inline const wire::FeedAccount* SeenOf(const MemberRow& row, std::uint64_t complete, std::uint64_t whole) {
+  const bool now = row.now.edition <= complete;
+  if (!now && !row.before) return nullptr;
+  const wire::FeedAccount& seen = now ? row.now : *row.before;
+  const bool left = seen.gone || (seen.edition != 0 && seen.edition < whole);
+  return left ? nullptr : &seen;
+}
+
+// Removes the days that a reader must not see yet from a whole history.
+inline void HideArriving(const MemberRow& row, std::uint64_t complete, std::vector<credit::DaySum>& days) {
+  if (row.now.edition <= complete || row.arriving.micro == 0) return;
+  credit::AddDay({.micro = -row.arriving.micro, .day = row.arriving.day}, days);
+}
+
+}  // namespace cobblestone::members

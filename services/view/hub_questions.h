@@ -1,0 +1,40 @@
+// Queries of a federation hub, answered from the committed state of FEEDS and MEMBERS. Answers as in questions.h.
+// Threads: any, several at once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/wire/events/account_kind.h"
+#include "services/view/state.h"
+
+namespace cobblestone::view {
+
+class HubQuestions {
+ public:
+  // `state` must outlive it. `clock`: UNIX s to which shown averages are decayed.
+  HubQuestions(State& state, std::function<double()> clock) : state_(state), clock_(std::move(clock)) {}
+
+  // [{"project", "name", "url", "mode", "condition", "edition", "held", ...}], ascending by project. A project that has
+  // been silent is shown with the age of what is known, never as zero.
+  Result<nlohmann::json> Projects();
+  // One project with its editions, newest first, at most `limit`. kNotFound: it is not registered.
+  Result<nlohmann::json> Project(ProjectId project, std::size_t limit);
+  // The factors of plan classes with their provenance: {"sequence", "as_of", "factors", "left_out"}. `sequence`: none for
+  // the newest. Before the first computation the sequence is 0 and the list is empty. kNotFound: no such sequence.
+  Result<nlohmann::json> Factors(std::optional<std::uint64_t> sequence);
+  // An account as of its project's last complete edition, with its daily history. kNotFound: the edition does not have it.
+  Result<nlohmann::json> Account(ProjectId project, wire::AccountKind kind, std::uint64_t id);
+
+ private:
+  Result<std::shared_ptr<const Rows>> Feeds();
+
+  State& state_;
+  const std::function<double()> clock_;
+};
+
+}  // namespace cobblestone::view
