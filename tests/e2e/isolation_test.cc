@@ -292,6 +292,9 @@ TEST_F(Isolation, ABatchOfTwoProjectsIsChargedByProject) {
   // The same lines again add nothing, so they cost nothing.
   EXPECT_EQ(served->Post(path, many, TokenOf(12)).json()["data"]["repeated"], 1000);
   EXPECT_EQ(served->Post(path + "&first_line=1000", user(2, 1), TokenOf(12)).status, 200);
+  // A token whose only project waits is refused before its body is looked at; this body is of an unknown type.
+  EXPECT_EQ(served->Post("/api/v1/events?source=one", "?", TokenOf(1), "text/plain").status, 429);
+  EXPECT_EQ(served->Post(path, "?", TokenOf(12), "text/plain").status, 415);
   Stop(*served);
 }
 
