@@ -148,7 +148,7 @@ TEST_F(Charged, RepeatedAndBlankLinesCostNothing) {
 TEST_F(Charged, LinesWithoutAProjectCountForTheFirstProjectOfTheSender) {
   const auto rights = gateway::IngestRights::Parse("7,8", "all");
   EXPECT_EQ(Send("no event\nno event\nno event\n", 0, &*rights).bad_lines, 3u);
-  EXPECT_EQ(Send("no event\n", 3, &*rights).throttled->project, ProjectId(7));
+  EXPECT_EQ(Send("no event\n", 3, &*rights).throttled.value_or(gateway::Throttled{}).project, ProjectId(7));
   EXPECT_FALSE(ingest_.Throttle(*rights)) << "project 8 may send";
   const auto seventh = gateway::IngestRights::Parse("7", "all");
   EXPECT_TRUE(ingest_.Throttle(*seventh));
