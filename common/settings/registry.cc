@@ -272,6 +272,15 @@ std::vector<Option> MakeOptions() {
             "streams of live figures at a time; each one uses a connection; must be less than connections"),
       Flag("gateway.access_log", COBBLESTONE_AT(gateway.access_log),
            "log one line for each request, without tokens and query values"),
+
+      Count(
+          "quota.events_per_second", COBBLESTONE_AT(quota.events_per_second), 0, 1000000000,
+          "events per second of each project over HTTP and the socket; 0: no limit; `projects` has exceptions"),
+      Size("quota.bytes_per_second", COBBLESTONE_AT(quota.bytes_per_second), 0, 1024 * kGiBytes,
+           "bytes per second of each project, as protobuf (JSON is about three times as long); 0: no limit"),
+      Time("quota.burst", COBBLESTONE_AT(quota.burst), kSecond, kHour,
+           "time whose quota a project may use at once after a pause; longer suits senders of large batches"),
+
       Text("metrics.listen", COBBLESTONE_AT(metrics.listen),
            "host:port such as 127.0.0.1:9464, port 0 for any free port; empty for none", true,
            "address of /metrics (Prometheus) and /health; without authentication, so do not "

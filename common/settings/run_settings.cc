@@ -232,7 +232,7 @@ class Reader {
   }
 
   void ReadProject(const YAML::Node& map, ProjectEntry& project) {
-    static constexpr std::string_view kKeys[] = {"id", "name"};
+    static constexpr std::string_view kKeys[] = {"id", "name", "events_per_second", "bytes_per_second"};
     EachKey(map, "projects.", [&](const std::string& name, Place place, const YAML::Node& value, Place at) {
       if (name == "id") {
         const auto id = value.IsScalar() ? ParseQuantity(Quantity::kCount, value.Scalar())
@@ -248,10 +248,28 @@ class Reader {
         } else {
           project.name = value.Scalar();
         }
+      } else if (name == "events_per_second" || name == "bytes_per_second") {
+        ReadQuota(name, value, at, project);
       } else {
         UnknownAmong(place, name, "projects.", kKeys);
       }
     });
+  }
+
+  // The same values as for the option of this name in `quota`.
+  void ReadQuota(const std::string& name, const YAML::Node& value, Place place, ProjectEntry& project) {
+    const Option& option = *Find("quota." + name);
+    RunSettings read;
+    const Status set = value.IsScalar() ? SetFromText(option, value.Scalar(), read)
+                                        : Status::InvalidArgument("is not one value");
+    if (!set.ok()) {
+      Error(place, "projects." + name + ": found " + KindOf(value) + ", which " + set.message() +
+                       "; allowed: " + Allowed(option));
+    } else if (name == "events_per_second") {
+      project.events_per_second = read.quota.events_per_second;
+    } else {
+      project.bytes_per_second = read.quota.bytes_per_second;
+    }
   }
 
   // Rules across several options.

@@ -134,6 +134,14 @@ struct GatewaySettings {
   bool access_log = false;
 };
 
+// What each project may send through this process, unless its entry in `projects` says otherwise
+// (services/intake/quotas.h).
+struct QuotaSettings {
+  std::uint64_t events_per_second = 0;  // 0: no limit
+  Bytes bytes_per_second = 0;           // 0: no limit
+  Duration burst = std::chrono::seconds(10);
+};
+
 struct MetricsSettings {
   std::string listen;  // host:port; empty: disabled
 };
@@ -143,10 +151,13 @@ struct LogSettings {
   LogFormat format = LogFormat::kText;
 };
 
-// A project that the operator names in the configuration. The project's own events override it.
+// A project that the operator names in the configuration. The project's own events override its name.
 struct ProjectEntry {
   ProjectId id;  // never 0
   std::string name;
+  // Instead of those of QuotaSettings; 0: no limit.
+  std::optional<std::uint64_t> events_per_second{};
+  std::optional<Bytes> bytes_per_second{};
 };
 
 struct RunSettings {
@@ -167,6 +178,7 @@ struct RunSettings {
   bool sync = true;
   ListenSettings listen;
   GatewaySettings gateway;
+  QuotaSettings quota;
   MetricsSettings metrics;
   Duration future_limit = std::chrono::hours(1);
   LogSettings log;

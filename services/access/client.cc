@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -28,6 +29,8 @@ namespace {
 // only for a server that hangs.
 constexpr auto kConnectionPatience = std::chrono::seconds(3600);
 constexpr std::chrono::milliseconds kLookAgainAfter{100};
+constexpr int kTooManyRequests = 429;
+constexpr double kShortestWait = 0.01;  // s
 
 Result<nlohmann::json> ParseJson(const std::string& text) {
   nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
@@ -57,6 +60,16 @@ class SocketClient final : public Client {
   Result<AppendOutcome> Append(const AppendBlock& block) override {
     body_.clear();
     EncodeAppendBlock(block, &body_);
+    for (;;) {
+      double wait = 0;
+      auto outcome = SendBody(block, &wait);
+      if (wait <= 0) return outcome;
+      if (!WaitForQuota(wait, outcome.status().message())) return outcome;
+    }
+  }
+
+  // Sends body_, which is the block. *wait > 0: the block can be sent again after this time, s.
+  Result<AppendOutcome> SendBody(const AppendBlock& block, double* wait) {
     const http::ClientRequest request{
         .method = "POST", .target = "/append", .body = body_, .content_type = "application/octet-stream"};
     auto reply = http_.Send(request, kConnectionPatience);
@@ -70,6 +83,11 @@ class SocketClient final : public Client {
         return TakenIn(block, *producer);
       }
       reply = http_.Send(request, kConnectionPatience);
+    }
+    if (reply.ok() && reply->status == kTooManyRequests) {
+      const auto refusal = ParseJson(reply->body);
+      if (refusal.ok() && refusal->is_object())
+        *wait = std::max(refusal->value("retry_after", 0.0), kShortestWait);
     }
     auto answer = Read(std::move(reply));
     if (!answer.ok()) return answer.status();
@@ -165,6 +183,12 @@ class EngineClient final : public Client {
 };
 
 }  // namespace
+
+bool Client::WaitForQuota(double seconds, const std::string& why) const {
+  if (wait_) return wait_(seconds, why);
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  return true;
+}
 
 Result<ProducerState> Client::Producer(const std::string& source) {
   bool lockstep = false;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 
 #include "common/base/status.h"
 #include "common/settings/run_settings.h"
@@ -39,9 +40,14 @@ class Client {
   Result<intake::ProducerState> Producer(const std::string& source);
   // `lockstep`: whether the pipeline has `order: lockstep`, so that every source must be ingested in lockstep.
   Result<intake::ProducerState> Producer(const std::string& source, bool* lockstep);
-  // Durable on return, and appended exactly once, even if the connection broke and was re-established. kRetry: the
-  // running program has ended; the same source may be sent again later.
+  // Durable on return, and appended exactly once, even if the connection broke and was re-established. If a project is
+  // beyond its quota, waits as the running program asks and sends the block again. kRetry: the running program has
+  // ended, or the wait was interrupted; the same source may be sent again later.
   virtual Result<intake::AppendOutcome> Append(const intake::AppendBlock& block) = 0;
+  // Waits for about `seconds`; false: interrupted. `why`: for people.
+  using Wait = std::function<bool(double seconds, const std::string& why)>;
+  // How Append() waits for a quota, instead of sleeping.
+  void SetWait(Wait wait) { wait_ = std::move(wait); }
   // Returns once everything appended before is processed.
   virtual Status WaitIdle() = 0;
   // One of LongQuestions().
@@ -52,6 +58,13 @@ class Client {
   virtual Status Close() = 0;
   // True if another program does the work, reached through its socket.
   [[nodiscard]] virtual bool remote() const = 0;
+
+ protected:
+  // As Wait.
+  bool WaitForQuota(double seconds, const std::string& why) const;
+
+ private:
+  Wait wait_;
 };
 
 // Like Open(), with an existing engine, for one process that is both client and server (`demo`). The engine must

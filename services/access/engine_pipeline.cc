@@ -44,7 +44,7 @@ double Quantile(const LatencyCounts& counts, double quantile) {
 class EnginePipeline final : public gateway::Pipeline {
  public:
   EnginePipeline(Engine& engine, bool runs, EngineMetrics* metrics)
-      : engine_(engine), runs_(runs), metrics_(metrics), ingest_(MakeEngineSink(engine)) {}
+      : engine_(engine), runs_(runs), metrics_(metrics), ingest_(MakeEngineSink(engine), &engine.quotas()) {}
 
   Result<nlohmann::json> Tasks() override { return engine_.Tasks(); }
 
@@ -77,6 +77,9 @@ class EnginePipeline final : public gateway::Pipeline {
   Result<gateway::EventOutcome> Append(const gateway::EventBatch& batch) override {
     if (!runs_) return NothingRuns();
     return ingest_.Take(batch);
+  }
+  std::optional<gateway::Throttled> Throttle(const gateway::IngestRights& rights) override {
+    return ingest_.Throttle(rights);
   }
 
   Result<gateway::Figures> Look() override {

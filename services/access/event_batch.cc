@@ -81,8 +81,12 @@ bool HasRoom(const std::vector<gateway::BadEventLine>& list) { return list.size(
 
 // Fills the bad and forbidden lines of `outcome`. `envelopes` gets an entry for each JSON line that is not
 // blank, an empty one for a bad line, so that only bad lines are parsed again.
-Status CheckLines(const gateway::EventBatch& batch, gateway::EventOutcome* outcome,
-                  EnvelopeQueue* envelopes) {
+// `charges`: of the lines behind the first `known` lines of the source.
+Status CheckLines(const gateway::EventBatch& batch, std::uint64_t known, gateway::EventOutcome* outcome,
+                  EnvelopeQueue* envelopes, intake::Charges* charges) {
+  const ProjectId unnamed = batch.rights != nullptr && !batch.rights->projects().empty()
+                                ? batch.rights->projects().front()
+                                : ProjectId();
   std::string_view raw;
   for (BatchLines counted(batch); counted.Next(&raw);)  // checked before any line is parsed
     if (counted.passed() > kMaxLines)
@@ -94,6 +98,9 @@ Status CheckLines(const gateway::EventBatch& batch, gateway::EventOutcome* outco
     const ReadLine read = Read(batch.format, raw);
     if (batch.format == gateway::EventBatch::Format::kJsonLines && !raw.empty())
       envelopes->Put(read.line.envelope);
+    if (!raw.empty() && line >= known)
+      charges->Add(read.line.envelope.empty() ? unnamed : read.routing.project,
+                   std::max(read.line.envelope.size(), read.line.original.size()));
     if (!read.problem.empty()) {
       ++outcome->bad_lines;
       if (HasRoom(outcome->bad)) outcome->bad.push_back({.line = line, .reason = read.problem});
@@ -147,6 +154,13 @@ Status CheckBody(const gateway::EventBatch& batch) {
 bool MayUse(const gateway::Sender& sender, const ProducerState& source) {
   if (sender.owner().empty()) return true;  // not over HTTP
   return (source.lines == 0 && source.owner.empty()) || sender.Owns(source.owner);
+}
+
+gateway::Throttled ThrottledBy(const intake::Excess& excess) {
+  return {.project = excess.project,
+          .quota = std::string(excess.quota),
+          .message = intake::ExcessText(excess),
+          .wait = excess.wait};
 }
 
 std::string Conflict(const std::string& source, const std::string& what, std::uint64_t lines) {
@@ -283,7 +297,8 @@ Result<gateway::EventOutcome> BatchIngest::Take(const gateway::EventBatch& batch
   outcome.others_source = !MayUse(batch.sender, *seen);
   if (outcome.others_source) return outcome;
   EnvelopeQueue envelopes;
-  if (Status s = CheckLines(batch, &outcome, &envelopes); !s.ok()) return s;
+  intake::Charges charges;
+  if (Status s = CheckLines(batch, seen->lines, &outcome, &envelopes, &charges); !s.ok()) return s;
   if (!outcome.forbidden.empty()) return outcome;
 
   const InTurn in_turn(*this, batch.source);
@@ -337,8 +352,22 @@ Result<gateway::EventOutcome> BatchIngest::Take(const gateway::EventBatch& batch
     if (outcome.repeated > 0) Remember(batch.source, at);
     return outcome;
   }
+  if (quotas_ != nullptr) {
+    if (const auto excess = quotas_->Take(charges)) {
+      outcome.repeated = 0;
+      outcome.throttled = ThrottledBy(*excess);
+      return outcome;
+    }
+  }
   if (Status s = Append(batch, lines, envelopes, at, begin, &outcome); !s.ok()) return s;
   return outcome;
+}
+
+std::optional<gateway::Throttled> BatchIngest::Throttle(const gateway::IngestRights& rights) {
+  if (quotas_ == nullptr || rights.projects().empty()) return std::nullopt;
+  const auto excess = quotas_->TakeNone(rights.projects());
+  if (!excess) return std::nullopt;
+  return ThrottledBy(*excess);
 }
 
 Status BatchIngest::Append(const gateway::EventBatch& batch, BatchLines& lines, EnvelopeQueue& envelopes,

@@ -6,6 +6,9 @@
 // so that it survives a crash), and behind lines that were repeated just before. Lines that differ, or that cannot be
 // compared, are a conflict, and nothing is appended.
 //
+// Quotas: events that were not ingested before are charged to their projects, lines that name no project to the first
+// project of the sender's rights. A batch beyond a quota is refused whole.
+//
 // A batch is read twice, line by line: the first pass checks all lines, the second appends the new ones in blocks.
 // Besides its body a batch needs memory for its events as envelopes, a few blocks, and at most 100 bad lines.
 #pragma once
@@ -25,6 +28,7 @@
 #include "services/embedded/engine.h"
 #include "services/gateway/pipeline.h"
 #include "services/intake/block.h"
+#include "services/intake/quotas.h"
 
 namespace cobblestone::access {
 
@@ -82,11 +86,15 @@ std::unique_ptr<EventSink> MakeEngineSink(embedded::Engine& engine);
 // Threads: any. Batches of one source run one after the other; batches of other sources do not wait for them.
 class BatchIngest {
  public:
-  explicit BatchIngest(std::unique_ptr<EventSink> sink) : sink_(std::move(sink)) {}
+  // `quotas` must outlive this object; null: none.
+  explicit BatchIngest(std::unique_ptr<EventSink> sink, intake::Quotas* quotas = nullptr)
+      : sink_(std::move(sink)), quotas_(quotas) {}
 
   // Durable on return. kInvalidArgument: bad bytes, a body that is not a batch of its content type, too many lines,
   // or the pipeline runs with `order: lockstep`.
   Result<gateway::EventOutcome> Take(const gateway::EventBatch& batch);
+  // As gateway::Pipeline::Throttle().
+  std::optional<gateway::Throttled> Throttle(const gateway::IngestRights& rights);
 
  private:
   // Position up to which repeated lines have been compared.
@@ -109,6 +117,7 @@ class BatchIngest {
                 gateway::EventOutcome* outcome);
 
   const std::unique_ptr<EventSink> sink_;
+  intake::Quotas* const quotas_;
   std::mutex mutex_;
   // Guarded by mutex_; by name of the source, while a batch of the source is in progress.
   std::map<std::string, Turns> turns_;

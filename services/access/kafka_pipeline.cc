@@ -98,7 +98,8 @@ class KafkaPipeline final : public gateway::Pipeline {
  public:
   KafkaPipeline(const settings::RunSettings& settings, KafkaView& view, const KafkaViewMetrics& metrics,
                 KafkaDeployment deployment, std::unique_ptr<stream::kafka::Cluster> cluster,
-                std::unique_ptr<stream::kafka::TopicAdmin> admin, std::unique_ptr<KafkaClient> client)
+                std::unique_ptr<stream::kafka::TopicAdmin> admin, std::unique_ptr<KafkaClient> client,
+                intake::Quotas& quotas)
       : partitions_(settings.partitions),
         view_(view),
         metrics_(metrics),
@@ -107,7 +108,8 @@ class KafkaPipeline final : public gateway::Pipeline {
         admin_(std::move(admin)),
         client_(std::move(client)),
         ingest_(
-            std::make_unique<KafkaSink>(*client_, *cluster_, settings.order == settings::Order::kLockstep)),
+            std::make_unique<KafkaSink>(*client_, *cluster_, settings.order == settings::Order::kLockstep),
+            &quotas),
         grants_(LogsOf(*cluster_, *admin_, deployment_, Reads::kOn)(wire::kGrants)) {}
 
   Result<json> Tasks() override {
@@ -152,6 +154,9 @@ class KafkaPipeline final : public gateway::Pipeline {
 
   Result<gateway::EventOutcome> Append(const gateway::EventBatch& batch) override {
     return ingest_.Take(batch);
+  }
+  std::optional<gateway::Throttled> Throttle(const gateway::IngestRights& rights) override {
+    return ingest_.Throttle(rights);
   }
 
   // Results are the messages of the topic, processed or not; transaction markers take offsets too, so the
@@ -260,6 +265,7 @@ class KafkaPipeline final : public gateway::Pipeline {
 
 Result<std::unique_ptr<gateway::Pipeline>> MakeKafkaPipeline(const settings::RunSettings& settings,
                                                              KafkaView& view, const KafkaViewMetrics& metrics,
+                                                             intake::Quotas& quotas,
                                                              std::function<void(const std::string&)> report) {
   auto client = ConnectKafka(settings, report);
   if (!client.ok()) return client.status();
@@ -271,7 +277,7 @@ Result<std::unique_ptr<gateway::Pipeline>> MakeKafkaPipeline(const settings::Run
   if (!admin.ok()) return admin.status();
   return std::unique_ptr<gateway::Pipeline>(
       std::make_unique<KafkaPipeline>(settings, view, metrics, std::move(*deployment), std::move(*cluster),
-                                      std::move(*admin), std::move(*client)));
+                                      std::move(*admin), std::move(*client), quotas));
 }
 
 }  // namespace cobblestone::access

@@ -5,8 +5,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -14,11 +16,13 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "common/base/thread.h"
 #include "common/http/server.h"
+#include "common/wire/events/event_codec.h"
 #include "services/access/append_codec.h"
 #include "services/access/question.h"
 
@@ -37,6 +41,7 @@ constexpr auto kRequestPatience = std::chrono::seconds(60);
 constexpr std::size_t kLargestBody = 256u << 20;
 constexpr std::size_t kBodies = 8 * kLargestBody;  // all clients belong to the server's user
 
+constexpr int kTooManyRequests = 429;
 constexpr const char* kJson = "application/json";
 constexpr const char* kJsonLines = "application/x-ndjson";
 
@@ -153,7 +158,7 @@ class Server::Impl final : public http::Service {
     if (head.path == "/append" && head.method == "POST") {
       plan.pool = http::Pool::kChanges;
       plan.largest_body = kLargestBody;
-      plan.answer = [this](const std::string& body) { return Reply([&] { return Append(body); }); };
+      plan.answer = [this](const std::string& body) { return Append(body); };
       return plan;
     }
     for (const QuestionKind& kind : QuestionKinds()) {
@@ -209,12 +214,36 @@ class Server::Impl final : public http::Service {
     }
   }
 
-  Result<nlohmann::json> Append(std::string_view body) {
-    auto block = DecodeAppendBlock(body);
-    if (!block.ok()) return block.status();
-    auto outcome = engine_.Append(*block);
-    if (!outcome.ok()) return outcome.status();
-    return OutcomeJson(*outcome);
+  http::Response Append(std::string_view body) {
+    std::optional<intake::Excess> excess;
+    http::Response response = Reply([&]() -> Result<nlohmann::json> {
+      auto block = DecodeAppendBlock(body);
+      if (!block.ok()) return block.status();
+      excess = Charge(*block);
+      if (excess) return nlohmann::json();
+      auto outcome = engine_.Append(*block);
+      if (!outcome.ok()) return outcome.status();
+      return OutcomeJson(*outcome);
+    });
+    if (!excess) return response;
+    nlohmann::json refusal = ErrorJson(Status::Retry(ExcessText(*excess)));
+    refusal["retry_after"] = excess->wait;
+    return {.status = kTooManyRequests,
+            .type = kJson,
+            .headers = {{"Retry-After", std::to_string(static_cast<long>(std::ceil(excess->wait)))}},
+            .body = Line(refusal)};
+  }
+
+  // The excess of the block over the quotas of its projects, if there is any.
+  std::optional<intake::Excess> Charge(const intake::AppendBlock& block) {
+    intake::Charges charges;
+    for (const intake::SourceLine& line : block.lines) {
+      if (line.envelope.empty() && line.original.empty()) continue;  // blank
+      const auto routing = wire::PeekRouting(line.envelope);
+      charges.Add(routing ? routing->project : ProjectId(),
+                  std::max(line.envelope.size(), line.original.size()));
+    }
+    return engine_.quotas().Take(charges);
   }
 
   Engine& engine_;

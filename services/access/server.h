@@ -1,6 +1,7 @@
 // The Unix socket of a running pipeline. HTTP/1.1, so that people can query it with curl: the questions of question.h
 // as GET (POST if they change something); POST /append with a block of append_codec.h; GET /audit, which answers in
-// lines of JSON: {"done", "all"} from time to time, then the answer or an error.
+// lines of JSON: {"done", "all"} from time to time, then the answer or an error. A block beyond a quota (quotas.h) is
+// answered by 429, Retry-After and {"error", "retry_after"} (s); nothing of it is appended.
 //
 // Only the process's own user may connect: the socket has mode 0600 from its creation on.
 #pragma once

@@ -98,6 +98,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
                                              const EngineOptions& engine_options) {
   std::unique_ptr<Engine> engine(new Engine);
   engine->settings_ = settings;
+  engine->quotas_ = std::make_unique<intake::Quotas>(settings);
   engine->options_ = engine_options;
   if (!engine->options_.clock) engine->options_.clock = WallClock;
   if (!engine->options_.warn) engine->options_.warn = report;

@@ -27,6 +27,7 @@
 #include "common/wire/events/events.h"
 #include "services/audit/audit_outcome.h"
 #include "services/intake/block.h"
+#include "services/intake/quotas.h"
 #include "services/metrics/ledger_watch.h"
 #include "services/pipeline/periods.h"
 #include "services/pipeline/pipeline.h"
@@ -163,6 +164,8 @@ class Engine {
                        std::uint64_t from = 0);
   [[nodiscard]] const pipeline::PipelineOptions& pipeline() const { return pipeline_; }
   [[nodiscard]] const settings::RunSettings& settings() const { return settings_; }
+  // For what enters from other processes; Append() does not charge them.
+  [[nodiscard]] intake::Quotas& quotas() { return *quotas_; }
   [[nodiscard]] stream::embedded::Log& log() { return *log_; }
   [[nodiscard]] stream::embedded::Runner& runner() { return *runner_; }
 
@@ -180,6 +183,7 @@ class Engine {
   void RememberAudit(const audit::AuditOutcome& outcome);
 
   settings::RunSettings settings_;
+  std::unique_ptr<intake::Quotas> quotas_;
   pipeline::PipelineOptions pipeline_;
   std::unique_ptr<stream::embedded::Log> log_;
   std::vector<pipeline::StageSet> stages_;

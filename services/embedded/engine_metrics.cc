@@ -8,6 +8,7 @@
 #include "common/wire/ledger/refused_codec.h"
 #include "services/metrics/ledger_families.h"
 #include "services/metrics/process.h"
+#include "services/metrics/quota_families.h"
 #include "services/metrics/task_families.h"
 
 namespace cobblestone::embedded {
@@ -20,6 +21,18 @@ double Seconds(std::uint64_t nanos) { return static_cast<double>(nanos) / 1e9; }
 
 // Index of a stage among the stages of a slot (MakeSlot).
 constexpr std::size_t kAccountsStage = static_cast<std::size_t>(settings::Stage::kAccounts);
+
+std::vector<metrics::QuotaLook> QuotaLooks(const intake::Quotas& quotas) {
+  std::vector<metrics::QuotaLook> looks;
+  for (const auto& use : quotas.Look())
+    looks.push_back({.project = use.project,
+                     .events = use.events,
+                     .bytes = use.bytes,
+                     .throttled = use.throttled,
+                     .events_per_second = use.events_per_second,
+                     .bytes_per_second = use.bytes_per_second});
+  return looks;
+}
 
 }  // namespace
 
@@ -166,6 +179,7 @@ std::string EngineMetrics::Render() {
     counts.refused = refused_;
   }
   metrics::AddLedger(counts, &all);
+  metrics::AddQuotas(QuotaLooks(engine_.quotas()), &all);
   AddAudit(&all);
   metrics::AddDisk(engine_.settings().data_directory, &all);
   metrics::AddProcess(&all);

@@ -1,6 +1,7 @@
 #include "services/gateway/handlers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -71,6 +72,21 @@ Answer BadBatch(const EventBatch& batch, const EventOutcome& outcome) {
                      {"lines", outcome.lines},
                      {"bad", BadLinesJson(outcome.bad)}},
                     400);
+}
+
+Answer TooEarly(const Throttled& throttled) {
+  const auto wait = static_cast<std::uint64_t>(std::ceil(throttled.wait));
+  Answer answer = JsonAnswer(
+      {{"error",
+        {{"code", "quota_exceeded"},
+         {"message", throttled.message + "; no events of this request were ingested: send it again in " +
+                         std::to_string(wait) + " s"}}},
+       {"project", throttled.project.value},
+       {"quota", throttled.quota},
+       {"retry_after", wait}},
+      429);
+  answer.headers.emplace_back("Retry-After", std::to_string(wait));
+  return answer;
 }
 
 }  // namespace
@@ -246,6 +262,7 @@ Answer Handlers::Events(const Request& request) {
   batch.body = request.body;
   const auto outcome = pipeline_.Append(batch);
   if (!outcome.ok()) return ErrorAnswer(outcome.status());
+  if (outcome->throttled) return TooEarly(*outcome->throttled);
   if (outcome->others_source) return OthersSource(batch.source);
   if (!outcome->forbidden.empty()) return BeyondRights(batch, *outcome);
   if (!outcome->conflict.empty())
@@ -262,6 +279,13 @@ Answer Handlers::Events(const Request& request) {
                        {"repeated", outcome->repeated},
                        {"refused", BadLinesJson(outcome->bad)},
                        {"bad_lines", outcome->bad_lines}}}});
+}
+
+std::optional<Answer> Handlers::ThrottledEvents(const Rights& rights) {
+  if (!rights.ingest) return std::nullopt;
+  const auto throttled = pipeline_.Throttle(*rights.ingest);
+  if (!throttled) return std::nullopt;
+  return TooEarly(*throttled);
 }
 
 // ---- A project ----------------------------------------------------------------------------------------------

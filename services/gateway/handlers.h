@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "common/base/ids.h"
@@ -37,6 +38,8 @@ class Handlers {
   Answer Resubmit(const Request& request);
   Answer Source(const Request& request);
   Answer Events(const Request& request);
+  // The answer to a request with events that would be throttled, whatever its body; must not wait.
+  std::optional<Answer> ThrottledEvents(const Rights& rights);
 
   Answer Projects(const Request& request);
   Answer Catalogue(const Request& request);

@@ -206,6 +206,9 @@ class HttpServer::Impl final : public http::Service {
     const bool changes = found.route->method == "POST";
     plan.pool = changes ? http::Pool::kChanges : http::Pool::kQuestions;
     if (found.route->takes_body) {
+      // Before the body is read and costs memory.
+      if (auto answer = handlers_.ThrottledEvents(asked.rights))
+        return Refused(head, asked, std::move(*answer));
       plan.largest_body = settings_.largest_body;
       plan.codings = true;
     }

@@ -102,7 +102,7 @@ std::optional<IngestRights> IngestRights::Parse(std::string_view projects, std::
     const bool good = ForEachPart(projects, [&](std::string_view part) {
       std::uint32_t number = 0;
       const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
-      rights.projects_.push_back(number);
+      rights.projects_.emplace_back(number);
       return error == std::errc() && end == part.data() + part.size();
     });
     if (!good) return std::nullopt;
@@ -132,7 +132,7 @@ bool IngestRights::May(ProjectId project, wire::EventKind kind) const {
   if (every_project_) return true;
   // A barrier affects every project: everything before it, of any project, is processed before everything
   // after it.
-  const std::uint32_t asked = kind == wire::EventKind::kBarrier ? 0 : project.value;
+  const ProjectId asked = kind == wire::EventKind::kBarrier ? ProjectId() : project;
   return std::find(projects_.begin(), projects_.end(), asked) != projects_.end();
 }
 

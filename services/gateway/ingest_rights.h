@@ -38,12 +38,14 @@ class IngestRights {
 
   // `project` is the envelope's. A barrier belongs to no project, whatever its envelope says.
   [[nodiscard]] bool May(ProjectId project, wire::EventKind kind) const;
+  // The projects whose events may be sent; empty: every project.
+  [[nodiscard]] const std::vector<ProjectId>& projects() const { return projects_; }
   // "results, members of projects 1, 2"
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
   bool every_project_ = false;
-  std::vector<std::uint32_t> projects_;
+  std::vector<ProjectId> projects_;
   bool every_kind_ = false;
   std::uint32_t groups_ = 0;  // one bit for each EventGroup
   std::string text_;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/ids.h"
 #include "common/base/status.h"
 #include "services/gateway/ingest_rights.h"
 
@@ -60,6 +61,14 @@ struct BadEventLine {
   std::string reason;
 };
 
+// A request that comes too early, because a project is beyond its quota.
+struct Throttled {
+  ProjectId project;
+  std::string quota;    // "events_per_second" or "bytes_per_second"
+  std::string message;  // which project, which quota
+  double wait = 0;      // s until the request can be repeated
+};
+
 struct EventOutcome {
   std::uint64_t lines = 0;        // ingested lines of the source
   std::uint64_t appended = 0;     // events appended by this batch
@@ -73,6 +82,8 @@ struct EventOutcome {
   std::vector<BadEventLine> forbidden;
   // Reason why nothing was appended: the lines do not follow the source's earlier lines, or differ from them.
   std::string conflict;
+  // If set: nothing was appended.
+  std::optional<Throttled> throttled;
 };
 
 // Position of a source.
@@ -96,6 +107,8 @@ class Pipeline {
   virtual Result<KnownSource> Source(const std::string& source) = 0;
   // Durable on return, each line exactly once. kRetry: no running pipeline can accept the batch, or it is stopping.
   virtual Result<EventOutcome> Append(const EventBatch& batch) = 0;
+  // Set if Append() would refuse any new event with these rights because of quotas. Returns at once.
+  virtual std::optional<Throttled> Throttle(const IngestRights& rights) = 0;
 
   virtual Result<Figures> Look() = 0;
   // Visits ledger records behind `*ends` (one offset per partition), at most the newest `most`, and moves *ends

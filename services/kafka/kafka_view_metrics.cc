@@ -4,8 +4,24 @@
 
 #include "services/metrics/families.h"
 #include "services/metrics/process.h"
+#include "services/metrics/quota_families.h"
 
 namespace cobblestone::kafka {
+namespace {
+
+std::vector<metrics::QuotaLook> QuotaLooks(const intake::Quotas& quotas) {
+  std::vector<metrics::QuotaLook> looks;
+  for (const auto& use : quotas.Look())
+    looks.push_back({.project = use.project,
+                     .events = use.events,
+                     .bytes = use.bytes,
+                     .throttled = use.throttled,
+                     .events_per_second = use.events_per_second,
+                     .bytes_per_second = use.bytes_per_second});
+  return looks;
+}
+
+}  // namespace
 
 std::string KafkaViewMetrics::Render() const {
   metrics::Families all;
@@ -24,6 +40,7 @@ std::string KafkaViewMetrics::Render() const {
     if (slot.committed)
       lag.Add(labels, static_cast<double>(*slot.committed - std::min(*slot.committed, slot.shown)));
   }
+  metrics::AddQuotas(QuotaLooks(quotas_), &all);
   metrics::AddDisk(data_directory_, &all);
   metrics::AddProcess(&all);
   return all.Text();

@@ -1,11 +1,12 @@
-// Metrics and health of a gateway beside a deployment on Kafka: how far its view lags behind the deployment, and
-// figures of the process.
+// Metrics and health of a gateway beside a deployment on Kafka: how far its view lags behind the deployment, the use of
+// quotas by project, and figures of the process.
 //
 // Threads: any.
 #pragma once
 
 #include <string>
 
+#include "services/intake/quotas.h"
 #include "services/kafka/kafka_view.h"
 #include "services/metrics/health.h"
 
@@ -13,9 +14,9 @@ namespace cobblestone::kafka {
 
 class KafkaViewMetrics {
  public:
-  // `view` must outlive this object. `data_directory`: that of the view.
-  KafkaViewMetrics(KafkaView& view, std::string data_directory)
-      : view_(view), data_directory_(std::move(data_directory)) {}
+  // `view` and `quotas` must outlive this object. `data_directory`: that of the view.
+  KafkaViewMetrics(KafkaView& view, const intake::Quotas& quotas, std::string data_directory)
+      : view_(view), quotas_(quotas), data_directory_(std::move(data_directory)) {}
 
   // Prometheus' text (services/metrics/families.h). Queries the brokers for committed positions.
   [[nodiscard]] std::string Render() const;
@@ -23,6 +24,7 @@ class KafkaViewMetrics {
 
  private:
   KafkaView& view_;
+  const intake::Quotas& quotas_;
   const std::string data_directory_;
 };
 

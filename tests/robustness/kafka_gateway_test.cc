@@ -41,7 +41,8 @@ class KafkaGateway : public ::testing::Test {
     world_ = std::make_unique<KafkaWorld>(
         *broker_, std::vector<Event>(),
         KafkaWorldOptions{.more = "gateway: {rate_limit: 100000, rate_burst: 100000, tokens_file: \"" +
-                                  (dir_ / "tokens") + "\"}\n"});
+                                  (dir_ / "tokens") +
+                                  "\"}\nprojects: [{id: 9, name: nine, events_per_second: 1}]\n"});
     lines_ = LinesOf(EventLines(dir_, 200));
   }
 
@@ -168,6 +169,27 @@ TEST_F(KafkaGateway, SeveralIngestASourceOnceAndAgreeWithOneMachine) {
     gateway->process().Signal(SIGTERM);
     EXPECT_EQ(gateway->process().Wait(), 0) << gateway->process().err();
   }
+}
+
+// No worker is needed: the gateway itself decides.
+TEST_F(KafkaGateway, ABatchBeyondTheQuotaOfItsProjectIsRefusedAndCounted) {
+  const auto gateway = Gateway("g");
+  const auto users = [](int first, int last) {
+    std::string text;
+    for (int id = first; id <= last; ++id)
+      text +=
+          R"({"id":)" + std::to_string(id) + R"(,"project":9,"user":{"user":)" + std::to_string(id) + "}}\n";
+    return text;
+  };
+  const Reply accepted = gateway->Post(kEvents + std::string("0"), users(1, 1000), kIngestToken);
+  ASSERT_EQ(accepted.status, 200) << accepted.body;  // the bucket holds 10; the debt takes 990 s
+  const Reply refused = gateway->Post(kEvents + std::string("1000"), users(1001, 1001), kIngestToken);
+  EXPECT_EQ(refused.status, 429) << refused.body;
+  EXPECT_EQ(refused.json()["project"], 9);
+  EXPECT_EQ(gateway->Get("/api/v1/events?source=http", kIngestToken).json()["data"]["lines"], 1000);
+  const std::string scrape = gateway->Get("/api/v1/metrics", kMetricsToken).body;
+  EXPECT_THAT(scrape, ::testing::HasSubstr("\ncobblestone_project_events_total{project=\"9\"} 1000\n"));
+  EXPECT_THAT(scrape, ::testing::HasSubstr("\ncobblestone_project_throttled_total{project=\"9\"} 1\n"));
 }
 
 // A block of broadcasts waits until workers have processed everything before it. Here no worker runs, so a

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <fstream>
 #include <map>
 #include <string>
@@ -94,6 +95,67 @@ class EventBatches : public ::testing::Test {
   CountingSink::Seen seen_;
   BatchIngest ingest_{std::make_unique<CountingSink>(seen_)};
 };
+
+// Two events per second and project, a burst of 1 s.
+class Charged : public EventBatches {
+ protected:
+  Charged() : ingest_(std::make_unique<CountingSink>(seen_), &quotas_) {}
+
+  gateway::EventOutcome Send(const std::string& body, std::uint64_t first_line,
+                             const gateway::IngestRights* rights = nullptr) {
+    auto outcome = ingest_.Take({.source = "s",
+                                 .sender = {},
+                                 .rights = rights,
+                                 .first_line = first_line,
+                                 .body = body,
+                                 .refuse_bad_lines = true});
+    EXPECT_TRUE(outcome.ok()) << outcome.status().message();
+    return outcome.ok() ? *outcome : gateway::EventOutcome{};
+  }
+  static settings::RunSettings TwoEvents() {
+    settings::RunSettings settings;
+    settings.quota = {.events_per_second = 2, .burst = std::chrono::seconds(1)};
+    return settings;
+  }
+
+  intake::Quotas quotas_{TwoEvents(), [] { return 0.0; }};  // time stands still
+  BatchIngest ingest_;
+};
+
+TEST_F(Charged, ABatchBeyondTheQuotaIsRefusedWholeAndTheSameLinesAreAcceptedLater) {
+  const std::string user = std::string(kUser) + "\n";
+  EXPECT_EQ(Send(user + user + user, 0).appended, 3u);  // a debt of one event
+  const auto refused = Send(user + user, 3);
+  ASSERT_TRUE(refused.throttled);
+  EXPECT_EQ(refused.throttled->project, ProjectId(1));
+  EXPECT_EQ(refused.throttled->quota, "events_per_second");
+  EXPECT_EQ(refused.throttled->message, "project 1 is beyond its quota of 2 events per second");
+  EXPECT_DOUBLE_EQ(refused.throttled->wait, 0.5);
+  EXPECT_EQ(refused.appended, 0u);
+  EXPECT_EQ(refused.lines, 3u);
+  EXPECT_EQ(seen_.events, 3u);
+}
+
+TEST_F(Charged, RepeatedAndBlankLinesCostNothing) {
+  const std::string user = std::string(kUser) + "\n";
+  EXPECT_EQ(Send(user + "\n\n\n", 0).appended, 1u);
+  for (int again = 0; again < 5; ++again) EXPECT_EQ(Send(user + "\n\n\n", 0).repeated, 4u);
+  EXPECT_EQ(Send(user + "\n\n\n" + user, 0).appended, 1u);  // the second and last event
+  EXPECT_TRUE(Send(user, 5).throttled);
+  EXPECT_EQ(quotas_.Look().at(0).events, 2u);
+}
+
+TEST_F(Charged, LinesWithoutAProjectCountForTheFirstProjectOfTheSender) {
+  const auto rights = gateway::IngestRights::Parse("7,8", "all");
+  EXPECT_EQ(Send("no event\nno event\nno event\n", 0, &*rights).bad_lines, 3u);
+  EXPECT_EQ(Send("no event\n", 3, &*rights).throttled.value_or(gateway::Throttled{}).project, ProjectId(7));
+  EXPECT_FALSE(ingest_.Throttle(*rights)) << "project 8 may send";
+  const auto seventh = gateway::IngestRights::Parse("7", "all");
+  EXPECT_TRUE(ingest_.Throttle(*seventh));
+  const auto every = gateway::IngestRights::Parse("*", "all");
+  EXPECT_FALSE(ingest_.Throttle(*every));
+  EXPECT_EQ(Send("no event\n", 3, &*every).bad_lines, 1u) << "counts for project 0";
+}
 
 std::string Times(const std::string& text, std::size_t times) {
   std::string all;

@@ -164,6 +164,38 @@ TEST_F(ClientTest, ABlockWhoseAnswerWasLostIsNotSentAgain) {
   EXPECT_THAT(server.requests(), ElementsAre("POST /append", "GET /producer"));
 }
 
+// The server's own answer to a block beyond a quota (services/access/server.cc).
+Reply Beyond(double seconds) {
+  json refusal = ErrorJson(Status::Retry("project 1 is beyond its quota"));
+  refusal["retry_after"] = seconds;
+  return {.status = 429, .body = std::move(refusal)};
+}
+
+TEST_F(ClientTest, ABlockBeyondAQuotaIsSentAgainAfterTheWaits) {
+  ScriptedServer server(path_, {Beyond(3.5), Beyond(0.25), Ingested()});
+  const auto client = Connect();
+  std::vector<double> waits;
+  client->SetWait([&](double seconds, const std::string& why) {
+    waits.push_back(seconds);
+    EXPECT_EQ(why, "project 1 is beyond its quota");
+    return true;
+  });
+  const auto outcome = client->Append(Block());
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_EQ(outcome->producer.lines, 7u);
+  EXPECT_THAT(waits, ElementsAre(3.5, 0.25));
+  EXPECT_THAT(server.requests(), ElementsAre("POST /append", "POST /append", "POST /append"));
+}
+
+TEST_F(ClientTest, AnInterruptedWaitIsATemporaryError) {
+  ScriptedServer server(path_, {Beyond(3600)});
+  const auto client = Connect();
+  client->SetWait([](double, const std::string&) { return false; });
+  const auto outcome = client->Append(Block());
+  EXPECT_EQ(outcome.status().code(), StatusCode::kRetry);
+  EXPECT_THAT(server.requests(), ElementsAre("POST /append"));
+}
+
 TEST_F(ClientTest, AServerThatStoppedIsATemporaryError) {
   ScriptedServer server(path_, {kHangUp});
   const auto outcome = Connect()->Append(Block());

@@ -103,6 +103,8 @@ projects:
   - {id: 1, name: Einstein}
   - id: 4294967295
     name: "LHC"
+    events_per_second: 500
+    bytes_per_second: 2 MiB
 )",
                                          "site.yaml");
   ASSERT_TRUE(settings.ok()) << settings.status().message();
@@ -135,6 +137,9 @@ projects:
   EXPECT_EQ(settings->projects[0].name, "Einstein");
   EXPECT_EQ(settings->projects[1].id, ProjectId(4294967295));
   EXPECT_EQ(settings->projects[1].name, "LHC");
+  EXPECT_EQ(settings->projects[0].events_per_second, std::nullopt);
+  EXPECT_EQ(settings->projects[1].events_per_second, 500u);
+  EXPECT_EQ(settings->projects[1].bytes_per_second, 2u << 20);
 }
 
 // Setting one option changes this option and no other. Two options that shared a field would fail here.
@@ -241,7 +246,14 @@ TEST(RunSettings, AnErrorNamesTheLineTheValueAndTheAllowedValues) {
        "site.yaml:1:20: projects.nam: unknown option; did you mean projects.name?"},
       // Only the catalogue event of an app sets its policy.
       {"projects: [{id: 2, name: a, defaults: {policy: boinc}}]",
-       "site.yaml:1:29: projects.defaults: unknown option; allowed here: id, name"},
+       "site.yaml:1:29: projects.defaults: unknown option; allowed here: id, name, events_per_second, "
+       "bytes_per_second"},
+      {"projects: [{id: 2, name: a, events_per_second: -1}]",
+       "site.yaml:1:48: projects.events_per_second: found \"-1\", which is negative; allowed: a number from 0 "
+       "to 1000000000"},
+      {"projects: [{id: 2, name: a, bytes_per_second: [1]}]",
+       "site.yaml:1:47: projects.bytes_per_second: found a list, which is not one value; allowed: a size from "
+       "0 B to 1 TiB"},
   };
   for (const Case& c : table) EXPECT_EQ(ErrorsIn(c.text), c.message) << c.text;
 }

@@ -90,6 +90,35 @@ TEST_F(TableMemory, EvictsTheLeastRecentlyUsedRowsOfAllTables) {
   }
 }
 
+// Project 1 adds rows that nobody asks for again, as events do whose partners never come. In each of 100 rounds its new
+// rows fill a fifth of the memory; the rows of project 2 that are used in each round fill a tenth. The first eviction
+// knows no order of use, because the age of a row counts evictions, and takes its part of all rows.
+TEST_F(TableMemory, AFloodOfOneProjectEvictsItsOwnRowsAndNotThoseThatAnotherProjectUses) {
+  const auto of = [](std::uint32_t project, std::uint64_t id) {
+    return Key{.project = project, .id = id, .sub = 0};
+  };
+  TableHost host;
+  Table<Row> table(host, kSpec, false);
+  for (std::uint64_t id = 1; id <= 100; ++id) table.Mutable(of(2, id)).text.assign(100, 'x');
+  Commit(host);
+  Write(table);
+  const std::uint64_t memory = 10 * table.bytes();
+  std::uint64_t flooded = 0;
+  for (int round = 0; round < 100; ++round) {
+    for (std::uint64_t id = 1; id <= 100; ++id) {
+      if (table.Find(of(2, id)) != nullptr) continue;
+      ASSERT_EQ(host.evictions, 1) << "round " << round;
+      table.Mutable(of(2, id)).text.assign(100, 'x');  // as read from the store
+    }
+    for (int i = 0; i < 200; ++i) table.Mutable(of(1, ++flooded)).text.assign(100, 'x');
+    Commit(host);
+    Write(table);
+    EvictOf(host, {&table}, memory);
+  }
+  EXPECT_GT(host.evictions, 50);
+  EXPECT_LT(table.size(), 1200u);  // of 20,100 rows, among them all 100 of project 2
+}
+
 TEST_F(TableMemory, KeepsRowsThatTheStoreLacks) {
   TableHost host;
   Table<Row> table(host, kSpec, false);

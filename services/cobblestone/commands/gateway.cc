@@ -23,6 +23,7 @@ using cli::RunLog;
 using cli::StopSignals;
 using embedded::Engine;
 using embedded::EngineMetrics;
+using intake::Quotas;
 using kafka::KafkaView;
 using kafka::KafkaViewMetrics;
 
@@ -51,10 +52,11 @@ int RunOnKafka(const settings::RunSettings& settings) {
   const auto view =
       KafkaView::Open(settings, settings.gateway.follow == settings::GatewayFollow::kCommits, report);
   if (!view.ok()) return ReportError(view.status());
-  const KafkaViewMetrics metrics(**view, settings.data_directory);
+  Quotas quotas(settings);
+  const KafkaViewMetrics metrics(**view, quotas, settings.data_directory);
   const auto scraped = ServeMetrics(settings, metrics, log);
   if (!scraped.ok()) return ReportError(scraped.status());
-  auto pipeline = MakeKafkaPipeline(settings, **view, metrics, report);
+  auto pipeline = MakeKafkaPipeline(settings, **view, metrics, quotas, report);
   if (!pipeline.ok()) return ReportError(pipeline.status());
   auto gateway = gateway::Gateway::Start(settings.gateway, (*view)->questions(), **pipeline,
                                          AccessLogOf(settings, log), WarningsOf(log));

@@ -6,6 +6,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/wire/events/json_lines.h"
@@ -174,9 +176,10 @@ void PrintSummary(const IngestOptions& options, const IngestSummary& summary, co
   PrintRefusals(refusals);
 }
 
-// Ingests one source and prints its summary. The exit code; an error is printed.
+// Ingests one source and prints its summary. The exit code; an error is printed, except after a signal has interrupted
+// a wait (`interrupted`).
 int IngestOne(const Options& options, const IngestOptions& ingest, const settings::RunSettings& settings,
-              Client& client, std::unique_ptr<EventStream> events) {
+              Client& client, std::unique_ptr<EventStream> events, const bool& interrupted) {
   const auto refused_before = RefusedSoFar(client);
   if (!refused_before.ok()) return ReportError(refused_before.status());
 
@@ -218,9 +221,29 @@ int IngestOne(const Options& options, const IngestOptions& ingest, const setting
     PrintSummary(ingest, summary, refusals, seconds);
   }
   std::fflush(stdout);
-  if (!status.ok()) return ReportError(status);
+  if (!status.ok() && !interrupted) return ReportError(status);
   return summary.bad + refusals.total() > 0 ? kExitProblems : kExitOk;
 }
+
+// Waits for a quota (Client::SetWait); the reason is printed once.
+class QuotaWait {
+ public:
+  // `stopped`: whether to give up; with `wait` it waits a moment for that.
+  explicit QuotaWait(std::function<bool(bool wait)> stopped) : stopped_(std::move(stopped)) {}
+
+  bool operator()(double seconds, const std::string& why) {
+    if (!std::exchange(told_, true))
+      std::fprintf(stderr, "%s; ingest continues at the speed of the quota\n", TerminalText(why).c_str());
+    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    while (std::chrono::steady_clock::now() < until)
+      if (stopped_(true)) return false;
+    return true;
+  }
+
+ private:
+  const std::function<bool(bool wait)> stopped_;
+  bool told_ = false;
+};
 
 // Until a stop signal or an error.
 int FollowFile(const Options& options, IngestOptions ingest, const settings::RunSettings& settings,
@@ -231,6 +254,11 @@ int FollowFile(const Options& options, IngestOptions ingest, const settings::Run
     if (wait && signals.Wait() != 0) came = true;
     return came.load();
   };
+  bool interrupted = false;
+  client.SetWait([&, wait = QuotaWait(stopped)](double seconds, const std::string& why) mutable {
+    interrupted = !wait(seconds, why);
+    return !interrupted;
+  });
   Feed feed(client, options.file, ingest.source, stopped,
             [](const std::string& warning) { std::fprintf(stderr, "%s\n", TerminalText(warning).c_str()); });
   int code = kExitOk;
@@ -242,7 +270,7 @@ int FollowFile(const Options& options, IngestOptions ingest, const settings::Run
     if (!options.as_json)
       std::fprintf(stderr, "following %s as source %s\n", TerminalText((*part)->file->path()).c_str(),
                    TerminalText(ingest.source).c_str());
-    const int one = IngestOne(options, ingest, settings, client, std::move((*part)->file));
+    const int one = IngestOne(options, ingest, settings, client, std::move((*part)->file), interrupted);
     if (one != kExitOk && one != kExitProblems) return one;
     code = std::max(code, one);
   }
@@ -280,8 +308,12 @@ int Run(const Options& options) {
   if (!(*client)->remote()) {
     if (Status status = RememberPlace(*settings); !status.ok()) return ReportError(status);
   }
+  (*client)->SetWait(QuotaWait([](bool) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return false;
+  }));
   const int code = signals ? FollowFile(options, ingest, *settings, **client, *signals)
-                           : IngestOne(options, ingest, *settings, **client, std::move(events));
+                           : IngestOne(options, ingest, *settings, **client, std::move(events), false);
   const Status closed = (*client)->Close();
   if (!closed.ok() && (code == kExitOk || code == kExitProblems)) return ReportError(closed);
   return code;
