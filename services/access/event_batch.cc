@@ -9,8 +9,7 @@
 
 #include "common/wire/control/topics.h"
 #include "common/wire/events/event_codec.h"
-#include "common/wire/events/json_lines.h"
-#include "services/events/event_file.h"
+#include "services/events/event_stream.h"
 #include "services/events/foreign_file.h"
 #include "services/intake/block_maker.h"
 
@@ -18,6 +17,9 @@ namespace cobblestone::access {
 
 using embedded::Engine;
 using events::kMaxEventBytes;
+using events::LineDecoder;
+using events::LineForm;
+using events::LineSplitter;
 using intake::AppendBlock;
 using intake::AppendOutcome;
 using intake::BlockMaker;
@@ -33,9 +35,10 @@ namespace {
 constexpr std::size_t kSourcesCompared = 1000;
 
 constexpr std::size_t kPieceBytes = 1u << 20;
+constexpr std::size_t kProblemsKept = 1000;
+constexpr std::size_t kNumberBytes = 10;  // of a varint
 constexpr std::uint64_t kMaxLines = 1'000'000;
-constexpr std::size_t kMaxListed = 100;      // bad lines
-constexpr std::size_t kLongestReason = 300;  // bytes
+constexpr std::size_t kMaxListed = 100;  // bad lines
 constexpr std::size_t kBlocksOnTheirWay = 4;
 
 // One line or record after reading.
@@ -45,60 +48,52 @@ struct ReadLine {
   std::string problem;    // not empty: the line will be refused
 };
 
-ReadLine Bad(std::string_view raw, std::string problem) {
-  if (problem.size() > kLongestReason) problem = problem.substr(0, kLongestReason) + "...";
-  return {.line = {.envelope = {}, .original = std::string(raw), .problem = problem},
-          .routing = {},
-          .problem = std::move(problem)};
+LineForm FormOf(const gateway::EventBatch& batch) {
+  return batch.format == gateway::EventBatch::Format::kJsonLines ? LineForm::kLines : LineForm::kRecords;
 }
 
-ReadLine ReadEnvelope(std::string_view raw, std::string envelope) {
+ReadLine ReadEnvelope(std::string_view envelope) {
   const auto routing = wire::PeekRouting(envelope);
-  if (!routing) return Bad(raw, "the bytes are not an Envelope");
-  ReadLine read{.line = {.envelope = std::move(envelope)}, .routing = *routing, .problem = {}};
-  if (wire::IsOurOwn(routing->kind))
-    read.problem = "only the pipeline may create a " + std::string(wire::EventKindName(routing->kind));
-  return read;
+  return {.line = {.envelope = std::string(envelope)},
+          .routing = routing.value_or(wire::Routing{}),
+          .problem = intake::ProblemOf(routing)};
 }
 
 // A blank line is neither an event nor a problem.
-ReadLine Read(gateway::EventBatch::Format format, std::string_view raw) {
-  if (format == gateway::EventBatch::Format::kDelimited) {
-    // A line without bytes would count as blank; a delimited record without bytes is refused.
-    if (raw.empty()) return Bad(std::string_view("\0", 1), "the event has no fields");
-    if (raw.size() > kMaxEventBytes) return Bad(raw.substr(0, kMaxEventBytes), "the event is too long");
-    return ReadEnvelope(raw, std::string(raw));
-  }
-  if (raw.empty()) return {};
-  if (raw.size() > kMaxEventBytes) return Bad(raw.substr(0, kMaxEventBytes), "the event is too long");
-  auto envelope = wire::EnvelopeFromJson(raw);
-  if (!envelope.ok()) return Bad(raw, envelope.status().message());
-  if (envelope->empty()) return Bad(raw, "the event has no fields");
-  return ReadEnvelope(raw, std::move(*envelope));
+ReadLine Read(const BatchLines& lines, LineDecoder& decoder) {
+  std::string problem;
+  const std::string_view envelope = decoder.Decode(lines.raw(), lines.too_long(), &problem);
+  if (problem.empty()) return envelope.empty() ? ReadLine{} : ReadEnvelope(envelope);
+  return {.line = intake::NotAnEvent(lines.raw(), problem), .routing = {}, .problem = std::move(problem)};
 }
 
 bool HasRoom(const std::vector<gateway::BadEventLine>& list) { return list.size() < kMaxListed; }
 
-// Fills the bad and forbidden lines of `outcome`. `envelopes` gets an entry for each JSON line that is not
-// blank, an empty one for a bad line, so that only bad lines are parsed again.
-// `charges`: of the lines behind the first `known` lines of the source.
+// Fills the bad and forbidden lines of `outcome`. `queue` gets each JSON line that is not blank, so that no line is
+// parsed again. `charges`: of the lines behind the first `known` lines of the source.
 Status CheckLines(const gateway::EventBatch& batch, std::uint64_t known, gateway::EventOutcome* outcome,
-                  EnvelopeQueue* envelopes, intake::Charges* charges) {
+                  LineQueue* queue, intake::Charges* charges) {
   const ProjectId unnamed = batch.rights != nullptr && !batch.rights->projects().empty()
                                 ? batch.rights->projects().front()
                                 : ProjectId();
-  std::string_view raw;
-  for (BatchLines counted(batch); counted.Next(&raw);)  // checked before any line is parsed
+  for (BatchLines counted(batch); counted.Next();)  // checked before any line is parsed
     if (counted.passed() > kMaxLines)
       return Status::InvalidArgument("the batch has more than " + std::to_string(kMaxLines) +
                                      " lines; no events were ingested: send smaller batches");
   BatchLines lines(batch);
-  while (lines.Next(&raw)) {
+  LineDecoder decoder(FormOf(batch));
+  while (lines.Next()) {
     const std::uint64_t line = batch.first_line + lines.passed() - 1;
-    const ReadLine read = Read(batch.format, raw);
-    if (batch.format == gateway::EventBatch::Format::kJsonLines && !raw.empty())
-      envelopes->Put(read.line.envelope);
-    if (!raw.empty() && line >= known)
+    const ReadLine read = Read(lines, decoder);
+    const bool blank = lines.raw().empty();
+    if (FormOf(batch) == LineForm::kLines && !blank) {
+      if (read.line.envelope.empty()) {
+        queue->PutBad(read.problem);
+      } else {
+        queue->Put(read.line.envelope);
+      }
+    }
+    if (!blank && line >= known)
       charges->Add(read.line.envelope.empty() ? unnamed : read.routing.project,
                    std::max(read.line.envelope.size(), read.line.original.size()));
     if (!read.problem.empty()) {
@@ -169,71 +164,78 @@ std::string Conflict(const std::string& source, const std::string& what, std::ui
 
 }  // namespace
 
-BatchLines::BatchLines(const gateway::EventBatch& batch) : format_(batch.format), rest_(batch.body) {
-  const bool begins = format_ == gateway::EventBatch::Format::kJsonLines && batch.first_line == 0;
-  if (begins && rest_.starts_with(events::kByteOrderMark)) rest_.remove_prefix(events::kByteOrderMark.size());
+BatchLines::BatchLines(const gateway::EventBatch& batch)
+    : splitter_(FormOf(batch), "body", batch.first_line), rest_(batch.body) {
+  if (FormOf(batch) == LineForm::kLines && batch.first_line == 0)
+    rest_.remove_prefix(events::ByteOrderMarkBytes(rest_));
 }
 
-bool BatchLines::Next(std::string_view* raw) {
-  if (rest_.empty()) return false;
-  if (format_ == gateway::EventBatch::Format::kDelimited) return NextRecord(raw);
-  const std::size_t end = std::min(rest_.find('\n'), rest_.size());
-  *raw = rest_.substr(0, end);
-  rest_.remove_prefix(std::min(end + 1, rest_.size()));
-  ++passed_;
-  if (raw->ends_with('\r')) raw->remove_suffix(1);
-  if (raw->find_first_not_of(" \t\r") == std::string_view::npos) *raw = {};  // blank: only counted
-  return true;
-}
-
-bool BatchLines::NextRecord(std::string_view* raw) {
-  std::uint64_t length = 0;
-  std::size_t head = 0;
-  bool whole = false;
-  while (head < rest_.size() && head < 10 && !whole) {
-    const auto byte = static_cast<unsigned char>(rest_[head]);
-    length |= static_cast<std::uint64_t>(byte & 0x7f) << (7 * head);
-    ++head;
-    whole = byte < 0x80;
-  }
-  if (!whole || length > rest_.size() - head) {
-    status_ =
-        Status::InvalidArgument("record " + std::to_string(passed_ + 1) +
-                                " is longer than the rest of the body: the body is truncated, or is not "
-                                "length-delimited Envelopes");
-    return false;
-  }
-  *raw = rest_.substr(head, length);
-  rest_.remove_prefix(head + length);
+bool BatchLines::Next() {
+  std::size_t consumed = 0;
+  const auto found = splitter_.Next(rest_, events::AtEnd::kComplete, &consumed);
+  status_ = found.status();
+  if (!found.ok() || *found != LineSplitter::Found::kLine) return false;
+  rest_.remove_prefix(consumed);
   ++passed_;
   return true;
 }
 
-void EnvelopeQueue::Put(std::string_view envelope) {
-  constexpr std::size_t kLengthBytes = 10;
-  const std::size_t need = kLengthBytes + envelope.size();
-  if (pieces_.empty() || pieces_.back().capacity() - pieces_.back().size() < need)
-    pieces_.emplace_back().reserve(std::max(kPieceBytes, need));
-  std::string& piece = pieces_.back();
-  std::size_t length = envelope.size();
-  for (; length >= 0x80; length >>= 7) piece.push_back(static_cast<char>(length | 0x80));
-  piece.push_back(static_cast<char>(length));
+namespace {
+
+void PutNumber(std::size_t number, std::string& piece) {
+  for (; number >= 0x80; number >>= 7) piece.push_back(static_cast<char>(number | 0x80));
+  piece.push_back(static_cast<char>(number));
+}
+
+}  // namespace
+
+// The end of the last piece, with room for `bytes`.
+std::string& LineQueue::Room(std::size_t bytes) {
+  if (pieces_.empty() || pieces_.back().capacity() - pieces_.back().size() < bytes)
+    pieces_.emplace_back().reserve(std::max(kPieceBytes, bytes));
+  return pieces_.back();
+}
+
+void LineQueue::Put(std::string_view envelope) {
+  std::string& piece = Room(kNumberBytes + envelope.size());
+  PutNumber(envelope.size(), piece);
   piece.append(envelope);
 }
 
-std::string_view EnvelopeQueue::Take() {
+// A length of 0, then the number of the reason; 0: not kept.
+void LineQueue::PutBad(const std::string& problem) {
+  auto known = numbers_.find(problem);
+  if (known == numbers_.end() && problems_.size() < kProblemsKept) {
+    problems_.push_back(problem);
+    known = numbers_.emplace(problem, problems_.size()).first;
+  }
+  std::string& piece = Room(1 + kNumberBytes);
+  PutNumber(0, piece);
+  PutNumber(known == numbers_.end() ? 0 : known->second, piece);
+}
+
+std::size_t LineQueue::TakeNumber() {
+  std::size_t number = 0;
+  for (unsigned shift = 0;; shift += 7) {
+    const auto byte = static_cast<unsigned char>(pieces_.front()[taken_++]);
+    number |= static_cast<std::size_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return number;
+  }
+}
+
+std::string_view LineQueue::Take(std::string_view* problem) {
   if (taken_ == pieces_.front().size()) {
     pieces_.pop_front();
     taken_ = 0;
   }
-  const std::string& piece = pieces_.front();
-  std::size_t length = 0;
-  for (unsigned shift = 0;; shift += 7) {
-    const auto byte = static_cast<unsigned char>(piece[taken_++]);
-    length |= static_cast<std::size_t>(byte & 0x7f) << shift;
-    if (byte < 0x80) break;
+  *problem = {};
+  const std::size_t length = TakeNumber();
+  if (length == 0) {
+    const std::size_t number = TakeNumber();
+    if (number > 0) *problem = problems_[number - 1];
+    return {};
   }
-  const std::string_view envelope = std::string_view(piece).substr(taken_, length);
+  const std::string_view envelope = std::string_view(pieces_.front()).substr(taken_, length);
   taken_ += length;
   return envelope;
 }
@@ -296,9 +298,9 @@ Result<gateway::EventOutcome> BatchIngest::Take(const gateway::EventBatch& batch
   if (!seen.ok()) return seen.status();
   outcome.others_source = !MayUse(batch.sender, *seen);
   if (outcome.others_source) return outcome;
-  EnvelopeQueue envelopes;
+  LineQueue queue;
   intake::Charges charges;
-  if (Status s = CheckLines(batch, seen->lines, &outcome, &envelopes, &charges); !s.ok()) return s;
+  if (Status s = CheckLines(batch, seen->lines, &outcome, &queue, &charges); !s.ok()) return s;
   if (!outcome.forbidden.empty()) return outcome;
 
   const InTurn in_turn(*this, batch.source);
@@ -332,11 +334,12 @@ Result<gateway::EventOutcome> BatchIngest::Take(const gateway::EventBatch& batch
   }
   const ProducerState begin{.lines = batch.first_line, .hash = *before};
   ProducerState at = begin;
-  const bool json = batch.format == gateway::EventBatch::Format::kJsonLines;
+  const bool json = FormOf(batch) == LineForm::kLines;
   BatchLines lines(batch);
-  for (std::string_view raw; at.lines < known.lines && lines.Next(&raw);) {
-    if (json && !raw.empty()) (void)envelopes.Take();
-    at = {.lines = at.lines + 1, .hash = ChainLine(at.hash, raw)};
+  while (at.lines < known.lines && lines.Next()) {
+    std::string_view problem;
+    if (json && !lines.raw().empty()) (void)queue.Take(&problem);
+    at = {.lines = at.lines + 1, .hash = ChainLine(at.hash, lines.raw())};
   }
   outcome.repeated = lines.passed();
   if (at.lines == known.lines && at.hash != known.hash) {
@@ -359,7 +362,7 @@ Result<gateway::EventOutcome> BatchIngest::Take(const gateway::EventBatch& batch
       return outcome;
     }
   }
-  if (Status s = Append(batch, lines, envelopes, at, begin, &outcome); !s.ok()) return s;
+  if (Status s = Append(batch, lines, queue, at, begin, &outcome); !s.ok()) return s;
   return outcome;
 }
 
@@ -370,27 +373,29 @@ std::optional<gateway::Throttled> BatchIngest::Throttle(const gateway::IngestRig
   return ThrottledBy(*excess);
 }
 
-Status BatchIngest::Append(const gateway::EventBatch& batch, BatchLines& lines, EnvelopeQueue& envelopes,
+Status BatchIngest::Append(const gateway::EventBatch& batch, BatchLines& lines, LineQueue& queue,
                            ProducerState at, const ProducerState& batch_begin,
                            gateway::EventOutcome* outcome) {
-  const bool json = batch.format == gateway::EventBatch::Format::kJsonLines;
+  const bool json = FormOf(batch) == LineForm::kLines;
+  LineDecoder decoder(FormOf(batch));
   Classifier classifier(Separation::kBroadcasts);
   BlockMaker maker({.source = batch.source,
                     .first_line = at.lines,
                     .lines = {},
                     .batch_begin = batch_begin,
                     .owner = batch.sender.owner()});
-  const auto read_line = [&](std::string_view raw) {
-    if (!json || raw.empty()) return Read(batch.format, raw);
-    const std::string_view envelope = envelopes.Take();
-    return envelope.empty() ? Read(batch.format, raw)  // bad: parsed again for the reason
-                            : ReadEnvelope(raw, std::string(envelope));
+  const auto read_line = [&] {
+    if (!json || lines.raw().empty()) return Read(lines, decoder).line;
+    std::string_view problem;
+    const std::string_view envelope = queue.Take(&problem);
+    if (!envelope.empty()) return SourceLine{.envelope = std::string(envelope)};
+    return problem.empty() ? Read(lines, decoder).line
+                           : intake::NotAnEvent(lines.raw(), std::string(problem));
   };
   const auto next = [&](AppendBlock* block) {
-    std::string_view raw;
-    while (maker.complete() == 0 && lines.Next(&raw)) {
-      at = {.lines = at.lines + 1, .hash = ChainLine(at.hash, raw)};
-      Step step{.line = read_line(raw).line};
+    while (maker.complete() == 0 && lines.Next()) {
+      at = {.lines = at.lines + 1, .hash = ChainLine(at.hash, lines.raw())};
+      Step step{.line = read_line()};
       if (!step.line.envelope.empty()) classifier.Classify(&step);
       maker.Put(std::move(step), at.hash);
     }

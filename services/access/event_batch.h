@@ -10,7 +10,8 @@
 // project of the sender's rights. A batch beyond a quota is refused whole.
 //
 // A batch is read twice, line by line: the first pass checks all lines, the second appends the new ones in blocks.
-// Besides its body a batch needs memory for its events as envelopes, a few blocks, and at most 100 bad lines.
+// Besides its body a batch needs memory for its events as envelopes, a few blocks, and the first 1,000 different reasons
+// of bad lines.
 #pragma once
 
 #include <cstdint>
@@ -22,47 +23,57 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/fair_mutex.h"
 #include "common/base/status.h"
 #include "services/embedded/engine.h"
+#include "services/events/event_lines.h"
 #include "services/gateway/pipeline.h"
 #include "services/intake/block.h"
 #include "services/intake/quotas.h"
 
 namespace cobblestone::access {
 
-// Iterates over the lines or records of a body.
+// Iterates over the lines or records of a body, by the rules of files (event_lines.h).
 class BatchLines {
  public:
-  // A byte-order mark at the beginning of a source's text is not part of its first line (event_file.h).
   explicit BatchLines(const gateway::EventBatch& batch);
 
-  // False: the end, or status() tells why the bytes cannot be split. `raw` is the input of the hash chain: a line
-  // without its line end (empty for a blank line), or a record. `raw` is valid as long as the body.
-  bool Next(std::string_view* raw);
+  // False: the end, or status() tells why the bytes cannot be split. Then raw() is the input of the hash chain; valid
+  // until the next call.
+  bool Next();
+  [[nodiscard]] std::string_view raw() const { return splitter_.raw(); }
+  [[nodiscard]] bool too_long() const { return splitter_.too_long(); }
   [[nodiscard]] const Status& status() const { return status_; }
   [[nodiscard]] std::uint64_t passed() const { return passed_; }
 
  private:
-  bool NextRecord(std::string_view* raw);
-
-  const gateway::EventBatch::Format format_;
+  events::LineSplitter splitter_;
   std::string_view rest_;
   std::uint64_t passed_ = 0;
   Status status_;
 };
 
-// A queue of bytes in pieces of about 1 MiB: pieces never move, and a consumed piece is freed.
-class EnvelopeQueue {
+// The lines of a body that are not blank, after reading, as a queue of bytes in pieces of about 1 MiB: pieces never move, and
+// a consumed piece is freed.
+class LineQueue {
  public:
-  void Put(std::string_view envelope);
-  // The oldest remaining envelope; valid until the next call. The queue must not be empty.
-  std::string_view Take();
+  void Put(std::string_view envelope);  // not empty
+  void PutBad(const std::string& problem);
+  // The oldest remaining line. An empty envelope: a bad line; *problem is its reason, or is empty if the reason was not
+  // kept. The views are valid until the next call. The queue must not be empty.
+  std::string_view Take(std::string_view* problem);
 
  private:
+  std::string& Room(std::size_t bytes);
+  std::size_t TakeNumber();
+
   std::deque<std::string> pieces_;
   std::size_t taken_ = 0;  // consumed bytes of the first piece
+  // Bad lines of a body usually have few reasons. The number of a reason is its place, from 1.
+  std::vector<std::string> problems_;
+  std::map<std::string, std::size_t, std::less<>> numbers_;
 };
 
 // Destination of batches: a seam between the backends. Threads: any.
@@ -112,7 +123,7 @@ class BatchIngest {
   Result<std::optional<stream::Hash128>> HashBefore(const std::string& source, std::uint64_t line);
   void Remember(const std::string& source, const intake::ProducerState& upto);
   // Appends the rest of `lines`, which continues at `at`.
-  Status Append(const gateway::EventBatch& batch, BatchLines& lines, EnvelopeQueue& envelopes,
+  Status Append(const gateway::EventBatch& batch, BatchLines& lines, LineQueue& queue,
                 intake::ProducerState at, const intake::ProducerState& batch_begin,
                 gateway::EventOutcome* outcome);
 

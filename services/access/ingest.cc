@@ -75,10 +75,7 @@ class StepMaker {
     }
     Step step{.barrier = item.barrier ? BarrierNeed::kAlone : BarrierNeed::kNone, .file_line = item.line};
     if (item.bad()) {
-      // A line with neither an event nor an original counts as blank in the pipeline; a record without bytes
-      // must be refused instead.
-      step.line.original = item.raw.empty() ? std::string_view("\0", 1) : item.raw;
-      step.line.problem = item.problem;
+      step.line = intake::NotAnEvent(item.raw, item.problem);
     } else if (position_ >= known_.lines) {
       step.line.envelope = item.envelope;
       classifier_.Classify(&step);

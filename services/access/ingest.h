@@ -56,7 +56,7 @@ struct IngestSummary {
   std::uint64_t known = 0;    // lines that were ingested before
   std::uint64_t skipped = 0;  // those of them that the source has now; less than `known` in a shorter source
   std::uint64_t lines = 0;    // ingested now
-  std::uint64_t events = 0;   // appended now; the stages accept or refuse them later
+  std::uint64_t events = 0;   // appended now; the stages accept, refuse or (repeats) drop them later
   std::uint64_t completions = 0;  // results among them
   // Lines that are not events, or events that only the pipeline may write; they are now in the topic `refused`.
   std::uint64_t bad = 0;

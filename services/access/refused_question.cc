@@ -34,11 +34,6 @@ Result<std::uint64_t> ReadDecoded(const RefusedSource& source, std::uint64_t fro
   return bad.ok() ? std::move(all) : bad;
 }
 
-// A claim or grant, made by a stage from accepted events.
-bool IsDerived(const wire::Refused& refused) {
-  return refused.topic == wire::TopicName(wire::kClaims) || refused.topic == wire::TopicName(wire::kGrants);
-}
-
 // The partitions of topics with events, and with broadcasts that the coordinator relays.
 std::vector<stream::TopicPartition> EventPlaces(std::uint32_t partitions) {
   std::vector<stream::TopicPartition> places;
@@ -84,9 +79,10 @@ Result<json> Count(Parameters& parameters, const RefusedSource& source) {
       ++earlier;
       return true;
     }
-    ++(IsDerived(refused) ? derived : events);
+    const bool is_event = !view::IsDerived(refused);
+    ++(is_event ? events : derived);
     ++reasons[std::string(wire::RefusalReasonName(refused.refusal.reason))];
-    if (wire::PeekKind(refused.original) == wire::EventKind::kCompletion) ++results;
+    if (is_event && wire::PeekKind(refused.original) == wire::EventKind::kCompletion) ++results;
     if (first.size() < kRefusalsFirst) first.push_back(view::RefusedJson(number, refused));
     return true;
   });
@@ -99,6 +95,7 @@ json OneOf(std::uint64_t number, const wire::Refused& refused) {
   json one{{"number", number},
            {"reason", wire::RefusalReasonName(refused.refusal.reason)},
            {"detail", refused.refusal.detail}};
+  if (view::IsDerived(refused)) return one;
   if (const auto kind = wire::PeekKind(refused.original)) one["kind"] = wire::EventKindName(*kind);
   return one;
 }

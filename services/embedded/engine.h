@@ -94,10 +94,10 @@ class Engine {
   // Durable on return. kInvalidArgument: the block does not continue the source. Blocks while the stages are
   // too far behind, so that the stages read their input from memory.
   Result<intake::AppendOutcome> Append(const intake::AppendBlock& block);
-  // The same in two steps, so that a caller can have several blocks in flight. A block with a barrier is
-  // durable, and processed (`order: lockstep`: once the period ends), when BeginAppend returns. Blocks of several sources are appended in order of arrival,
-  // one block per source and turn: a source that sends without pause delays another source's block by at most
-  // one block.
+  // The same in two steps, so that a caller can have several blocks in flight. A block with a barrier is processed
+  // when BeginAppend returns (`order: lockstep`: once the period ends). The block, and what its processing has written,
+  // are durable when FinishAppend returns. Blocks of several sources are appended in order of arrival, one block per
+  // source and turn: a source that sends without pause delays another source's block by at most one block.
   struct PendingAppend {
     intake::AppendOutcome outcome;
     std::uint64_t ticket = 0;

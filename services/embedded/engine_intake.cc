@@ -1,4 +1,5 @@
 // How an engine ingests: the log of its data directory as a sink of services/intake, and resubmission.
+#include <algorithm>
 #include <map>
 
 #include "common/wire/control/topics.h"
@@ -51,7 +52,8 @@ class Engine::LogSink final : public intake::Sink {
   }
   Status Drain() override {
     if (!engine_.started_ && !engine_.runner_->idle()) return ReadyForBarrier();
-    engine_.runner_->WaitIdle();
+    // A block that is stored later becomes durable after what it has waited for.
+    ticket_ = std::max(ticket_, engine_.runner_->WaitAtRest());
     return engine_.runner_->failure();
   }
   Result<std::uint64_t> PassBarrier(bool ends_period) override {
@@ -84,7 +86,6 @@ class Engine::LogSink final : public intake::Sink {
     unit_.Take();
     engine_.ticker_->Drop();
   }
-  // Durable after WaitDurable(ticket()).
   Status Store(const Commit& commit) override {
     LogUnit taken = unit_.Take();
     if (!source_.empty()) {
@@ -103,6 +104,7 @@ class Engine::LogSink final : public intake::Sink {
     return Status::Ok();
   }
 
+  // What was stored, and what Drain() has waited for, is durable after WaitDurable(ticket()).
   [[nodiscard]] std::uint64_t ticket() const { return ticket_; }
 
  private:
@@ -158,10 +160,7 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
   const auto outcome = intake::Append(block, IntakeOptions::Of(settings_), sink);
   lock.unlock();  // other sources may append while this source waits for the disk
   if (!outcome.ok()) return outcome.status();
-  if (block.barrier) {
-    log_->CommitSoon();
-    log_->WaitDurable(sink.ticket());
-  }
+  if (block.barrier) log_->CommitSoon();
   if (Status s = runner_->failure(); !s.ok()) return s;
   return PendingAppend{.outcome = *outcome, .ticket = sink.ticket()};
 }
@@ -175,7 +174,9 @@ Result<AppendOutcome> Engine::FinishAppend(const PendingAppend& pending) {
 Status Engine::EndPeriod() {
   const std::lock_guard lock(append_mutex_);
   LogSink sink(*this, {});
-  return intake::EndPeriodBefore(PeriodKind::kNothing, true, sink);
+  if (Status s = intake::EndPeriodBefore(PeriodKind::kNothing, true, sink); !s.ok()) return s;
+  log_->WaitDurable(sink.ticket());
+  return Status::Ok();
 }
 
 Status Engine::Resubmit(const std::vector<std::string>& envelopes) {

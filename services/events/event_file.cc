@@ -286,21 +286,6 @@ class Input {
   bool in_frame_ = false;
 };
 
-namespace {
-
-bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
-
-std::string_view WithoutCarriageReturn(std::string_view line) {
-  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-  return line;
-}
-
-std::string TooLong(const char* what) {
-  return std::string("a ") + what + " of more than " + std::to_string(kMaxEventBytes >> 20) +
-         " MiB, the limit for events";
-}
-
-}  // namespace
 }  // namespace event_file
 
 using event_file::Input;
@@ -321,6 +306,8 @@ std::string_view EventFormatName(EventFormat format) {
 EventFile::EventFile(std::string path, EventFileOptions options, std::unique_ptr<Input> input)
     : path_(path),
       input_(std::move(input)),
+      splitter_(LineForm::kLines, "file"),
+      decoder_(LineForm::kLines),
       golden_({.project = options.project, .source = std::move(path)}) {}
 
 EventFile::~EventFile() = default;
@@ -363,9 +350,11 @@ Status EventFile::Detect() {
     const bool whole = input_->at_end() || (input_->total() > 0 && input_->read() == input_->total());
     if (const Foreign foreign = ForeignRecords(input_->data(), whole)) return NotEvents(foreign);
     format_ = EventFormat::kDelimited;
+    splitter_ = LineSplitter(LineForm::kRecords, "file");
+    decoder_ = LineDecoder(LineForm::kRecords);
     return Status::Ok();
   }
-  if (input_->data().starts_with(kByteOrderMark)) input_->Consume(kByteOrderMark.size());
+  input_->Consume(ByteOrderMarkBytes(input_->data()));
   std::size_t next = 0;
   auto first = LookAtLine(&next);
   if (!first.ok()) return first.status();
@@ -395,7 +384,7 @@ Result<std::string_view> EventFile::LookAtLine(std::size_t* next) {
     const std::string_view line = data.substr(*next, end == std::string_view::npos ? end : end - *next);
     *next = end == std::string_view::npos ? data.size() : end + 1;
     // Blank lines stay in memory to be counted, so only a limited number of bytes is examined.
-    if (!event_file::IsBlank(line) || end == std::string_view::npos || end >= kMaxEventBytes) return line;
+    if (!IsBlank(line) || end == std::string_view::npos || end >= kMaxEventBytes) return line;
     looked = *next;
   }
 }
@@ -407,8 +396,8 @@ Result<bool> EventFile::Next(EventItem* item) {
   item->barrier = false;
   switch (format_) {
     case EventFormat::kGolden: return NextGolden(item);
-    case EventFormat::kJsonLines: return NextJson(item);
-    case EventFormat::kDelimited: return NextDelimited(item);
+    case EventFormat::kJsonLines:
+    case EventFormat::kDelimited: return NextEvent(item);
     case EventFormat::kRows:
     case EventFormat::kTrickles: break;  // not formats of these files
   }
@@ -425,57 +414,28 @@ Status EventFile::ForEach(const std::function<Status(const EventItem&)>& take) {
   }
 }
 
-Result<bool> EventFile::NextLine(std::string_view* line, std::string* problem) {
-  for (std::size_t looked = 0;;) {
-    const std::string_view data = input_->data();
-    const std::size_t end = data.find('\n', looked);
-    if (end == std::string_view::npos && !input_->at_end() && data.size() <= kMaxEventBytes) {
-      looked = data.size();
-      if (Status s = input_->Fill(); !s.ok()) return s;
-      continue;
-    }
-    if (end == std::string_view::npos && (data.empty() || input_->stopped())) return false;
-    line_ = next_line_++;
-    if (end != std::string_view::npos || data.size() <= kMaxEventBytes) {
-      *line = event_file::WithoutCarriageReturn(data.substr(0, end));
-      input_->Consume(end == std::string_view::npos ? data.size() : end + 1);
-      if (event_file::IsBlank(*line)) {
-        looked = 0;
-        if (format_ == EventFormat::kGolden) {
-          // The golden reader counts lines itself.
-          if (Status s = golden_.ReadLine({}, &items_); !s.ok()) return s;
-        }
-        continue;
-      }
-      return true;
-    }
-    // Only the beginning of an overlong line is kept.
-    constexpr std::size_t kKept = 4096;
-    raw_.assign(data.substr(0, kKept));
-    *line = raw_;
-    *problem = event_file::TooLong("line");
-    for (;;) {
-      const std::string_view rest = input_->data();
-      const std::size_t over = rest.find('\n');
-      input_->Consume(over == std::string_view::npos ? rest.size() : over + 1);
-      if (over != std::string_view::npos || input_->at_end()) return true;
-      if (Status s = input_->Fill(); !s.ok()) return s;
-    }
+Result<bool> EventFile::NextLine() {
+  for (;;) {
+    const AtEnd after = !input_->at_end()   ? AtEnd::kReadOn
+                        : input_->stopped() ? AtEnd::kStop
+                                            : AtEnd::kComplete;
+    std::size_t consumed = 0;
+    const auto found = splitter_.Next(input_->data(), after, &consumed);
+    if (!found.ok()) return Status::InvalidArgument(path_ + ": " + found.status().message());
+    input_->Consume(consumed);
+    if (*found != LineSplitter::Found::kNeedsMore) return *found == LineSplitter::Found::kLine;
+    if (Status s = input_->Fill(); !s.ok()) return s;
   }
 }
 
-Result<bool> EventFile::NextJson(EventItem* item) {
-  const auto more = NextLine(&item->raw, &item->problem);
-  if (!more.ok() || !*more) return more;
-  item->line = line_;
-  if (item->bad()) return true;
-  if (const Status s = json_.Read(item->raw, &envelope_); !s.ok()) {
-    item->problem = s.message();
-    return true;
-  }
-  item->envelope = envelope_;
-  // `{}` is an event without any fields and encodes to no bytes: it must not be treated as a barrier.
-  if (envelope_.empty()) item->problem = "the event has no fields";
+Result<bool> EventFile::NextEvent(EventItem* item) {
+  do {
+    const auto more = NextLine();
+    if (!more.ok() || !*more) return more;
+    item->envelope = decoder_.Decode(splitter_.raw(), splitter_.too_long(), &item->problem);
+  } while (item->envelope.empty() && !item->bad());  // a blank line
+  item->raw = splitter_.raw();
+  item->line = splitter_.number();
   return true;
 }
 
@@ -489,27 +449,32 @@ void EventFile::KeepAnnouncements() {
 
 Result<bool> EventFile::NextGolden(EventItem* item) {
   while (next_item_ == items_.size()) {
-    item->line = line_;
     item->raw = raw_;
     if (!golden_problem_.empty()) {
+      item->line = splitter_.number();
       item->problem = std::exchange(golden_problem_, {});
       return true;
     }
     items_.clear();
     next_item_ = 0;
-    std::string_view line;
-    const auto more = NextLine(&line, &golden_problem_);
+    const auto more = NextLine();
     if (!more.ok()) return more;
     if (!*more) {
       if (golden_.ended()) return false;
       return Status::InvalidArgument(
-          path_ + ": ends after " + std::to_string(next_line_) +
+          path_ + ": ends after " + std::to_string(splitter_.number() + 1) +
           " lines without a line `end`: the file is incomplete, or is still being written");
     }
-    const bool too_long = !golden_problem_.empty();
-    if (!too_long) raw_.assign(line);
+    const std::string_view line = splitter_.raw();
+    if (line.empty()) {
+      // The golden reader counts lines itself.
+      if (Status s = golden_.ReadLine({}, &items_); !s.ok()) return s;
+      continue;
+    }
+    raw_.assign(line);
+    const bool too_long = splitter_.too_long();
     if (Status s = golden_.ReadLine(too_long ? std::string_view("{") : line, &items_); !s.ok()) {
-      if (!too_long) golden_problem_ = s.message();
+      golden_problem_ = too_long ? LineTooLong() : s.message();
       KeepAnnouncements();
     }
   }
@@ -519,56 +484,6 @@ Result<bool> EventFile::NextGolden(EventItem* item) {
   item->line = next.line;
   item->barrier = next.barrier;
   return true;
-}
-
-Result<bool> EventFile::NextDelimited(EventItem* item) {
-  constexpr std::size_t kZeros = 100;
-  for (;;) {
-    const std::string_view data = input_->data();
-    std::uint64_t length = 0;
-    std::size_t head = 0;
-    bool whole = false;
-    while (head < data.size() && head < 10 && !whole) {
-      const auto byte = static_cast<unsigned char>(data[head]);
-      length |= static_cast<std::uint64_t>(byte & 0x7f) << (7 * head);
-      ++head;
-      whole = byte < 0x80;
-    }
-    if ((whole && length > kMaxEventBytes) || (!whole && head == 10)) {
-      return Status::InvalidArgument(
-          path_ + ": record " + std::to_string(next_line_) +
-          " (counted from 0) has an invalid length: the file is not a file of delimited events, "
-          "or is damaged from this record on; all earlier records were good");
-    }
-    // One record without bytes is refused. Many zeros are unwritten parts of a disk.
-    if (whole && length == 0 && data.size() < kZeros && !input_->at_end()) {
-      if (Status s = input_->Fill(); !s.ok()) return s;
-      continue;
-    }
-    if (whole && length == 0 && data.size() >= kZeros &&
-        data.substr(0, kZeros).find_first_not_of('\0') == std::string_view::npos)
-      return Status::InvalidArgument(
-          path_ + ": record " + std::to_string(next_line_) +
-          " (counted from 0) and the following bytes are zeros: the file is not a file of "
-          "delimited events, or is damaged from this record on; all earlier records were good");
-    if (whole && data.size() - head >= length) {
-      item->raw = data.substr(head, length);
-      item->envelope = item->raw;
-      item->line = line_ = next_line_++;
-      input_->Consume(head + length);
-      if (length == 0) item->problem = "the event has no fields";
-      return true;
-    }
-    if (!input_->at_end()) {
-      if (Status s = input_->Fill(); !s.ok()) return s;
-      continue;
-    }
-    if (data.empty() || input_->stopped()) return false;
-    return Status::InvalidArgument(
-        path_ + ": ends in the middle of record " + std::to_string(next_line_) +
-        " (counted from 0): the file is truncated, or is still being written; all earlier "
-        "records were good");
-  }
 }
 
 // ---- Writing -------------------------------------------------------------------------------------------

@@ -19,19 +19,12 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/wire/events/json_lines.h"
 #include "services/boinc/golden_format.h"
+#include "services/events/event_lines.h"
 #include "services/events/event_stream.h"
 #include "services/events/foreign_file.h"
 
 namespace cobblestone::events {
-
-// What to do at the current end of a file that may grow.
-enum class AtEnd : std::uint8_t {
-  kReadOn,    // the file may have grown
-  kComplete,  // it does not grow any more: what follows the last line end is a line
-  kStop,      // reading stops here: what follows the last line end is left for another reader
-};
 
 struct EventFileOptions {
   ProjectId project{1};  // for golden files, which name no project
@@ -79,21 +72,18 @@ class EventFile final : public EventStream {
   // The first line from *next on that is not blank; moves *next behind it and consumes nothing. The view is valid
   // until the next call.
   Result<std::string_view> LookAtLine(std::size_t* next);
-  Result<bool> NextJson(EventItem* item);
+  Result<bool> NextEvent(EventItem* item);
   Result<bool> NextGolden(EventItem* item);
-  Result<bool> NextDelimited(EventItem* item);
-  // The next non-empty line: its bytes, or the beginning of a line that is too long; *problem then says so.
-  Result<bool> NextLine(std::string_view* line, std::string* problem);
+  // The next line or record, blank lines too, is in splitter_; false at the end.
+  Result<bool> NextLine();
   void KeepAnnouncements();
 
   std::string path_;
   EventFormat format_ = EventFormat::kJsonLines;
   std::unique_ptr<event_file::Input> input_;
-  std::uint64_t next_line_ = 0;
-  std::uint64_t line_ = 0;  // of the line or record read last
-  wire::JsonEventReader json_;
-  std::string envelope_;  // JSON: of the last item
-  std::string raw_;       // golden: the line of the remaining items
+  LineSplitter splitter_;
+  LineDecoder decoder_;
+  std::string raw_;  // golden: the line of the remaining items
   boinc::GoldenReader golden_;
   std::vector<boinc::GoldenItem> items_;
   std::size_t next_item_ = 0;

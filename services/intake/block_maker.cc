@@ -4,7 +4,6 @@
 
 #include "common/wire/control/topics.h"
 #include "common/wire/events/event_codec.h"
-#include "common/wire/events/events.h"
 #include "services/intake/block_size.h"
 
 namespace cobblestone::intake {
@@ -13,23 +12,35 @@ using pipeline::PeriodKind;
 using pipeline::PeriodKindOf;
 using pipeline::StandsAlone;
 
+std::string ProblemOf(const std::optional<wire::Routing>& routing) {
+  if (!routing) return "the bytes are not an Envelope";
+  if (!wire::IsOurOwn(routing->kind)) return {};
+  return "only the pipeline may create a " + std::string(wire::EventKindName(routing->kind));
+}
+
+SourceLine NotAnEvent(std::string_view raw, std::string problem) {
+  return {.envelope = {},
+          .original = std::string(raw.empty() ? std::string_view("\0", 1) : raw),
+          .problem = std::move(problem)};
+}
+
 void Classifier::Classify(Step* step) {
   const std::string& envelope = step->line.envelope;
+  const auto routing = wire::PeekRouting(envelope);
+  step->line.problem = ProblemOf(routing);
+  step->completion = routing && routing->kind == wire::EventKind::kCompletion;
   if (separation_ == Separation::kKinds) {
     step->period_kind = PeriodKindOf(envelope);
-    step->completion = wire::PeekKind(envelope) == wire::EventKind::kCompletion;
     if (step->period_kind == PeriodKind::kTick) step->barrier = BarrierNeed::kAlone;
     if (StandsAlone(step->period_kind) && step->barrier == BarrierNeed::kNone)
       step->barrier = BarrierNeed::kJoin;
     return;
   }
-  const auto peeked = wire::PeekKind(envelope);
-  if (!peeked || wire::IsOurOwn(*peeked)) return;  // to be refused
-  const wire::EventKind kind = *peeked;
-  step->completion = kind == wire::EventKind::kCompletion;
+  if (!step->line.problem.empty()) return;
+  const wire::EventKind kind = routing->kind;
   if (step->completion || kind == wire::EventKind::kValidation) return;
   // The topic does not depend on the number of partitions.
-  const stream::TopicIndex topic = wire::RouteEvent(envelope, 1).topic;
+  const stream::TopicIndex topic = wire::RouteEvent(*routing, 1).topic;
   const bool members = topic == wire::kUsers || topic == wire::kTeams;
   if (kind == wire::EventKind::kTick || kind == wire::EventKind::kBarrier) {
     step->barrier = separation_ == Separation::kMembers ? BarrierNeed::kAlone : BarrierNeed::kNone;

@@ -6,11 +6,14 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "common/stream/hash128.h"
+#include "common/wire/events/event_codec.h"
 #include "services/intake/block.h"
 #include "services/intake/merge_order.h"
 #include "services/pipeline/periods.h"
@@ -39,12 +42,18 @@ struct Step {
   std::uint64_t file_line = 0;  // from 0
 };
 
+// The reason why no source may send this event: its bytes are not an Envelope (no routing), or only the pipeline may
+// create its kind. Empty: a source may send it.
+std::string ProblemOf(const std::optional<wire::Routing>& routing);
+// A line that is to be refused. An empty `raw` becomes one byte, because a line without bytes would count as blank.
+SourceLine NotAnEvent(std::string_view raw, std::string problem);
+
 class Classifier {
  public:
   explicit Classifier(Separation separation) : separation_(separation) {}
 
-  // Fills the step of a line with an envelope; a barrier that its file has asked for stays. Call it for each event, in
-  // order.
+  // Fills the step of a line with an envelope; a barrier that its file has asked for stays. The line gets the problem of
+  // ProblemOf(); the intake refuses it. Call it for each event, in order.
   void Classify(Step* step);
 
  private:

@@ -40,16 +40,13 @@ class BlockAppend {
       return Status::Ok();
     }
     const auto routing = wire::PeekRouting(line.envelope);
-    if (routing && wire::IsOurOwn(routing->kind)) {
-      Refuse(wire::RefusalReason::kNotSupported,
-             "only the pipeline may create a " + std::string(wire::EventKindName(routing->kind)),
+    if (const std::string problem = ProblemOf(routing); !problem.empty()) {
+      Refuse(routing ? wire::RefusalReason::kNotSupported : wire::RefusalReason::kUndecodable, problem,
              line.envelope, number);
       return Status::Ok();
     }
-    // Bytes that are not an Envelope go to a stage that refuses them.
-    const stream::TopicPartition where = routing ? wire::RouteEvent(*routing, options_.partitions)
-                                                 : stream::TopicPartition{wire::kCompletions, 0};
-    if (routing && routing->kind == wire::EventKind::kTick) {
+    const stream::TopicPartition where = wire::RouteEvent(*routing, options_.partitions);
+    if (routing->kind == wire::EventKind::kTick) {
       sink_.ticker().OnTick(line.envelope, now_);
     } else if (where.topic == wire::kCatalogue && routing->kind != wire::EventKind::kBarrier &&
                !block_.barrier) {
@@ -57,7 +54,7 @@ class BlockAppend {
                                      " is a broadcast and must be sent in its own block, with a barrier");
     }
     // Before the event: an event after the watermark must not count into the period before it.
-    if (routing && makes_ticks_) {
+    if (makes_ticks_) {
       const auto tick = sink_.ticker().OnEvent(routing->project, line.envelope, now_);
       if (tick) sink_.Add({wire::kCatalogue, 0}, EncodeTick(routing->project, *tick));
     }

@@ -305,6 +305,10 @@ json AccountJson(const credit::Account& account, double now) {
   return j;
 }
 
+bool IsDerived(const wire::Refused& refused) {
+  return refused.topic == wire::TopicName(wire::kClaims) || refused.topic == wire::TopicName(wire::kGrants);
+}
+
 json RefusedJson(std::uint64_t number, const wire::Refused& refused) {
   json j{{"number", number},
          {"reason", wire::RefusalReasonName(refused.refusal.reason)},
@@ -320,6 +324,7 @@ json RefusedJson(std::uint64_t number, const wire::Refused& refused) {
     j["source"] = refused.source;
     j["line"] = refused.line + 1;
   }
+  if (IsDerived(refused)) return j;
   if (auto text = wire::EnvelopeToJson(refused.original); text.ok() && refused.source.empty()) {
     j["event"] = json::parse(*text, nullptr, false);
   } else if (!refused.original.empty()) {
@@ -333,10 +338,10 @@ json RefusedJson(std::uint64_t number, const wire::Refused& refused) {
 
 Status MayBeResubmitted(std::uint64_t number, const wire::Refused& refused) {
   const std::string name = "refused record " + std::to_string(number);
-  if (refused.topic == wire::TopicName(wire::kClaims))
-    return Status::InvalidArgument(name + " is a claim, not an event (" + refused.refusal.detail +
-                                   "): the events of its result are already ingested");
-  if (!refused.source.empty() || refused.topic == wire::TopicName(wire::kGrants))
+  if (IsDerived(refused))
+    return Status::InvalidArgument(name + " is a record of the topic " + refused.topic + ", not an event (" +
+                                   refused.refusal.detail + "): its events are already ingested");
+  if (!refused.source.empty())
     return Status::InvalidArgument(name + " is not an event (" + refused.refusal.detail +
                                    "): correct the line and ingest it again");
   if (refused.left_out)

@@ -46,7 +46,9 @@ void AddRecentNow(const char* name, const credit::RecentAverage& average, double
 // `now`: UNIX s, the time to which the recent average is decayed.
 nlohmann::json AccountJson(const credit::Account& account, double now);
 
-// `number`: of the refused record.
+// A claim or grant, made by a stage from accepted events. Its bytes are not an Envelope, although they can look like one.
+bool IsDerived(const wire::Refused& refused);
+// `number`: of the refused record. Without its bytes if it is derived.
 nlohmann::json RefusedJson(std::uint64_t number, const wire::Refused& refused);
 // Ok, or the reason why the refused record cannot be resubmitted.
 Status MayBeResubmitted(std::uint64_t number, const wire::Refused& refused);

@@ -11,9 +11,12 @@
 #include "common/wire/control/topics.h"
 #include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_codec.h"
+#include "common/wire/events/json_lines.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "common/wire/ledger/refused_codec.h"
 #include "services/access/question.h"
 #include "services/embedded/engine.h"
+#include "services/view/json.h"
 #include "tests/support/job_events.h"
 #include "tests/support/temp_dir.h"
 
@@ -234,6 +237,25 @@ TEST_F(RefusedTest, AClaimCannotBeResubmitted) {
   EXPECT_EQ(again.status().code(), StatusCode::kInvalidArgument);
   EXPECT_NE(again.status().message().find("not an event"), std::string::npos) << again.status().message();
   EXPECT_EQ(Refusals().size(), 1u);
+}
+
+// The merge waits in ACCOUNTS for an account that no event brings.
+TEST_F(RefusedTest, ARecordOfTheLedgerIsShownWithoutAnEvent) {
+  wire::GrantHead head{.project = ProjectId(1), .user = UserId(2), .kind = wire::GrantKind::kHostMerged};
+  head.host = HostId(3);
+  std::string merge;
+  wire::EncodeGrant(head, {.line = 5}, {}, {}, &merge, {.into = HostId(4)});
+  ASSERT_TRUE(wire::EnvelopeToJson(merge).ok()) << "its bytes look like an event";
+  const wire::Refused refused{
+      .refusal = {.reason = wire::RefusalReason::kUnknownHost}, .topic = "grants", .original = merge};
+  const auto shown = view::RefusedJson(7, refused);
+  EXPECT_FALSE(shown.contains("event")) << shown;
+  EXPECT_FALSE(shown.contains("original")) << shown;
+  EXPECT_EQ(shown.at("topic"), "grants");
+  const Status again = view::MayBeResubmitted(7, refused);
+  EXPECT_NE(again.message().find("refused record 7 is a record of the topic grants, not an event"),
+            std::string::npos)
+      << again.message();
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "common/base/failpoint.h"
@@ -332,6 +333,81 @@ TEST(OrderLockstep, IsFixedWhenTheDirectoryIsCreated) {
   settings.order = settings::Order::kLockstep;
   other = Engine::Open(settings, [](const std::string&) {});
   EXPECT_EQ(other.status().code(), StatusCode::kInvalidArgument) << other.status().message();
+}
+
+// The app that an event is about; 0: none.
+std::uint64_t AppOf(const std::string& envelope) {
+  const auto event = wire::ParseEvent(envelope);
+  if (!event.ok()) return 0;
+  if (const auto* app = std::get_if<wire::AppChange>(&event->body)) return app->app.value;
+  if (const auto* version = std::get_if<wire::AppVersionChange>(&event->body)) return version->row.app.value;
+  if (const auto* completion = std::get_if<wire::Completion>(&event->body))
+    return completion->facts.app.value;
+  if (const auto* validation = std::get_if<credit::ValidationFacts>(&event->body))
+    return validation->app.value;
+  return 0;
+}
+
+// A project's file lacks the line of one app. All events of this app are refused. The operator sends the line and
+// resubmits the events: versions first, then results, each kind in periods of its own.
+TEST(OrderLockstep, ResultsThatWereRefusedCountOnceTheyAreResubmitted) {
+  const TempDir dir;
+  traffic::GenerateOptions options = testing::TrafficOptions(7, 3000);
+  options.policies = {"benchmark", "reported-flops", "assigned"};
+  options.bad_lines = 0;
+  std::vector<testing::Event> first;
+  std::vector<testing::Event> of_the_app;
+  std::vector<testing::Event> line;
+  std::vector<testing::Event> accepted;  // in the order in which the stages accept them
+  for (const testing::Event& event : testing::Traffic(options)) {
+    const bool lacks_its_app = AppOf(event.envelope) == 2;
+    if (wire::PeekKind(event.envelope) == wire::EventKind::kApp && lacks_its_app) {
+      line.push_back(event);
+      continue;
+    }
+    first.push_back(event);
+    (lacks_its_app ? of_the_app : accepted).push_back(event);
+  }
+  ASSERT_EQ(line.size(), 1u);
+  ASSERT_GT(of_the_app.size(), 1500u) << "completions and validations of about 750 results";
+  accepted.insert(accepted.end(), line.begin(), line.end());
+  accepted.insert(accepted.end(), of_the_app.begin(), of_the_app.end());
+
+  auto engine = Engine::Open(Settings(dir / "data", 3, 4), [](const std::string&) {});
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  (*engine)->Start();
+  const auto client = ClientOf(**engine);
+  const auto ingest = [&](const std::vector<testing::Event>& events, const std::string& source) {
+    testing::WriteTraffic(events, dir / source);
+    IngestSummary summary;
+    const Status status = Ingest(*client, {.file = dir / source, .source = source}, {}, &summary);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(summary.events, summary.lines) << "events and ticks";
+  };
+  const auto refused = [&] {
+    auto answer = client->Ask({.path = "/refused/count", .parameters = {}});
+    EXPECT_TRUE(answer.ok()) << answer.status().message();
+    return answer.ok() ? (*answer)["reasons"] : json();
+  };
+  ingest(first, "events.pb");
+  const json before{{"UNKNOWN_APP", of_the_app.size()}};
+  EXPECT_EQ(refused(), before);
+  ingest(line, "app.pb");
+  EXPECT_EQ(refused(), before);
+
+  std::size_t resubmitted = 0;
+  for (std::uint64_t from = 0; from < of_the_app.size();) {
+    const auto answer = client->Ask(
+        {.path = "/refused/resubmit",
+         .parameters = {{"from", std::to_string(from)}, {"to", std::to_string(of_the_app.size())}}});
+    ASSERT_TRUE(answer.ok()) << answer.status().message();
+    resubmitted += (*answer)["resubmitted"].size();
+    from = (*answer)["next"];
+  }
+  EXPECT_EQ(resubmitted, of_the_app.size());
+  EXPECT_EQ(refused(), before) << "none was refused again";
+  testing::ExpectLikeTheOracle(**engine, accepted);
+  EXPECT_TRUE((*engine)->Stop().ok());
 }
 
 // A source with mixed blocks gets an error, and none of its events is ingested.

@@ -13,7 +13,10 @@
 
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/json_lines.h"
+#include "services/events/event_file.h"
+#include "services/intake/block_maker.h"
 #include "tests/support/in_child.h"
+#include "tests/support/temp_dir.h"
 
 namespace cobblestone {
 
@@ -39,9 +42,10 @@ class CountingSink final : public EventSink {
     std::uint64_t blocks = 0;
     std::uint64_t events = 0;
     std::uint64_t refused = 0;
-    std::size_t largest_block = 0;  // bytes
-    std::string problem;            // of the last refused line
-    std::string shape;              // the lines of each block, with ! for a barrier
+    std::size_t largest_block = 0;      // bytes
+    std::vector<std::string> problems;  // of the refused lines, at most 10,000
+    std::string problem;                // of the last refused line
+    std::string shape;                  // the lines of each block, with ! for a barrier
   };
   explicit CountingSink(Seen& seen) : seen_(seen) {}
 
@@ -59,6 +63,7 @@ class CountingSink final : public EventSink {
         outcome.appended += line.envelope.empty() ? 0 : 1;
         outcome.refused += line.problem.empty() ? 0 : 1;
         if (!line.problem.empty()) seen_.problem = line.problem;
+        if (!line.problem.empty() && seen_.problems.size() < 10000) seen_.problems.push_back(line.problem);
       }
       seen_.largest_block = std::max(seen_.largest_block, bytes);
       seen_.shape +=
@@ -184,6 +189,22 @@ TEST_F(EventBatches, RefusesAllBadLinesAndListsTheFirst100) {
   EXPECT_EQ(seen_.refused, 1000u);
 }
 
+// The first pass keeps the reasons for the second.
+TEST_F(EventBatches, EachBadLineIsRefusedForItsOwnReason) {
+  std::string body;
+  std::vector<std::string> reasons;
+  for (int i = 0; i < 1500; ++i) {  // more reasons than are kept
+    body += "{\"field" + std::to_string(i) + "\":1}\nno event\n" + kUser + "\n{}\n";
+    reasons.push_back("not an event in JSON: field" + std::to_string(i) + ": Cannot find field.");
+    reasons.push_back("not an event in JSON: the line does not begin with {");
+    reasons.push_back("the event has no fields");
+  }
+  const auto outcome = Take({.body = body, .refuse_bad_lines = true});
+  EXPECT_EQ(outcome.appended, 1500u);
+  EXPECT_EQ(outcome.bad_lines, 4500u);
+  EXPECT_EQ(seen_.problems, reasons);
+}
+
 TEST_F(EventBatches, ALongReasonIsTruncated) {
   const std::string body = "{\"id\":\"1\",\"" + std::string(100000, 'x') + "\":1}\n";
   const auto outcome = Take({.body = body, .refuse_bad_lines = true});
@@ -305,6 +326,96 @@ TEST_F(EventBatches, AByteOrderMarkIsNotPartOfTheFirstLineOfASource) {
   const std::string marked = "\xef\xbb\xbf" + line;
   EXPECT_EQ(Take({.body = marked}).appended, 1u);
   EXPECT_EQ(Take({.body = line}).repeated, 1u) << "the same source without the mark";
+}
+
+// A file is read in pieces, and a body at once.
+class SameAsInAFile : public EventBatches {
+ protected:
+  struct Lines {
+    std::map<std::uint64_t, std::string> problems;  // by line, from 0
+    std::uint64_t lines = 0;
+    stream::Hash128 hash;
+    std::string error;
+  };
+  static Lines File(const std::string& bytes) {
+    const testing::TempDir dir;
+    std::ofstream(dir / "f", std::ios::binary) << bytes;
+    Lines read;
+    auto file = events::EventFile::Open(dir / "f");
+    EXPECT_TRUE(file.ok()) << file.status().message();
+    if (!file.ok()) return read;
+    const Status end = (*file)->ForEach([&](const events::EventItem& item) {
+      for (; read.lines < item.line; ++read.lines) read.hash = intake::ChainLine(read.hash, {});
+      read.hash = intake::ChainLine(read.hash, item.raw);
+      std::string problem = item.bad() ? item.problem : intake::ProblemOf(wire::PeekRouting(item.envelope));
+      if (!problem.empty()) read.problems[read.lines] = problem;
+      ++read.lines;
+      return Status::Ok();
+    });
+    const std::size_t path = end.ok() ? 0 : (dir / "f").size() + 2;  // "PATH: "
+    read.error = end.message().substr(path);
+    return read;
+  }
+  Lines Batch(EventBatch::Format format, const std::string& bytes) {
+    Lines read;
+    const auto outcome =
+        ingest_.Take({.source = "same", .format = format, .body = bytes, .refuse_bad_lines = true});
+    if (!outcome.ok()) return {.problems = {}, .lines = 0, .hash = {}, .error = outcome.status().message()};
+    for (const auto& bad : outcome->bad) read.problems[bad.line] = bad.reason;
+    read.lines = outcome->lines;
+    read.hash = seen_.sources["same"].hash;
+    return read;
+  }
+};
+
+TEST_F(SameAsInAFile, LinesHaveTheSameProblemsAndTheSameHash) {
+  // A line of exactly 1 MiB is an event, one byte more is too long; a carriage return does not count.
+  const std::string longest = std::string(kUser) + std::string((1u << 20) - std::string(kUser).size(), ' ');
+  const std::string own = R"({"id":"1","project":1,"watermark":{"number":1}})";
+  const std::string bytes = "\xef\xbb\xbf" + std::string(kUser) + "\r\n\n \t\r\n{}\nno event\n" + longest +
+                            "\r\n" + longest + " \n{" + std::string(3u << 20, 'x') + "\n{\"colour\":1}\n" +
+                            own + "\n" + kUser;
+  const Lines file = File(bytes);
+  const Lines batch = Batch(EventBatch::Format::kJsonLines, bytes);
+  EXPECT_EQ(file.error, "");
+  EXPECT_EQ(file.lines, 11u);
+  EXPECT_EQ(batch.lines, 11u);
+  EXPECT_EQ(batch.problems, file.problems);
+  EXPECT_EQ(batch.hash, file.hash);
+  std::vector<std::uint64_t> bad;
+  for (const auto& [line, problem] : file.problems) bad.push_back(line);
+  EXPECT_EQ(bad, (std::vector<std::uint64_t>{3, 4, 6, 7, 8, 9}));
+  EXPECT_EQ(file.problems.at(3), "the event has no fields");
+  EXPECT_EQ(file.problems.at(4), "not an event in JSON: the line does not begin with {");
+  EXPECT_EQ(file.problems.at(6), "a line of more than 1 MiB, the limit for events");
+}
+
+TEST_F(SameAsInAFile, RecordsHaveTheSameProblemsAndTheSameErrors) {
+  constexpr auto kDelimited = EventBatch::Format::kDelimited;
+  const std::string envelope = *wire::EnvelopeFromJson(kUser);
+  const std::string good = std::string(1, static_cast<char>(envelope.size())) + envelope;
+  const std::string mixed = good + std::string(1, '\0') +
+                            "\x04\x0f"
+                            "bad" +
+                            good;
+  const Lines file = File(mixed);
+  EXPECT_EQ(file.problems, (std::map<std::uint64_t, std::string>{{1, "the event has no fields"},
+                                                                 {2, "the bytes are not an Envelope"}}));
+  const Lines batch = Batch(kDelimited, mixed);
+  EXPECT_EQ(batch.problems, file.problems);
+  EXPECT_EQ(batch.hash, file.hash);
+  EXPECT_EQ(batch.lines, 4u);
+  for (const std::string& damaged : {good + "\x7f"
+                                            "abc",
+                                     good + "\xff\xff\xff\x7f"
+                                            "abc",
+                                     good + std::string(200, '\0')}) {
+    std::string error = File(damaged).error;
+    EXPECT_THAT(error, HasSubstr("record 1 (counted from 0)"));
+    for (std::size_t at; (at = error.find("the file")) != std::string::npos;)
+      error.replace(at, 8, "the body");
+    EXPECT_EQ(Batch(kDelimited, damaged).error, error);
+  }
 }
 
 TEST_F(EventBatches, HasAMillionLinesAtMost) {

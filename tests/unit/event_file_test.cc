@@ -188,7 +188,7 @@ TEST(EventFile, ABadLineIsAnItemWithAProblemAndReadingContinues) {
   EXPECT_EQ(reading.items[5].line, 7u);
 }
 
-TEST(EventFile, ARecordThatIsNoEnvelopeIsPassedOnToTheStages) {
+TEST(EventFile, ARecordThatIsNoEnvelopeIsPassedOnToTheIntake) {
   const TempDir dir;
   auto writer = EventWriter::Open(dir / "f.pb");
   ASSERT_TRUE((*writer)->Write(Tick(1)).ok());

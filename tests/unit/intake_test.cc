@@ -137,9 +137,9 @@ TEST_F(IntakeTest, ALineThatIsNoEventOrThatOnlyThePipelineCreatesIsRefusedAndThe
                               options_, sink_);
   ASSERT_TRUE(outcome.ok()) << outcome.status().message();
   EXPECT_THAT(sink_.TakeCalls(), ElementsAre("user", "refused UNDECODABLE 1", "refused NOT_SUPPORTED 3",
-                                             "bytes", "user", "store"));
-  EXPECT_EQ(outcome->appended, 3u);
-  EXPECT_EQ(outcome->refused, 2u);
+                                             "refused UNDECODABLE 4", "user", "store"));
+  EXPECT_EQ(outcome->appended, 2u);
+  EXPECT_EQ(outcome->refused, 3u);
   EXPECT_EQ(outcome->producer.lines, 6u) << "blank lines count";
   EXPECT_EQ(outcome->producer.hash, (stream::Hash128{.low = 1, .high = 2}));
 }

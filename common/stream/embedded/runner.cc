@@ -270,17 +270,21 @@ std::vector<SlotStatus> Runner::Look() const {
   return all;
 }
 
-bool Runner::idle() const {
+std::optional<std::uint64_t> Runner::AtRest() const {
   // Slots feed each other, so all slots are locked while each is examined.
   std::vector<std::unique_lock<std::mutex>> locks;
   for (const auto& slot : slots_) locks.push_back(slot->Lock());
   std::uint64_t ticket = 0;
   for (const auto& slot : slots_) {
-    if (!slot->AtRest()) return false;
+    if (!slot->AtRest()) return std::nullopt;
     ticket = std::max(ticket, slot->last_ticket());
   }
-  locks.clear();
-  return log_.durable_ticket() >= ticket;
+  return ticket;
+}
+
+bool Runner::idle() const {
+  const auto ticket = AtRest();
+  return ticket && log_.durable_ticket() >= *ticket;
 }
 
 void Runner::WaitIdle() {
@@ -292,6 +296,18 @@ void Runner::WaitIdle() {
     wake_.wait_for(lock, std::chrono::milliseconds(1));
   }
   --hurried_;
+}
+
+std::uint64_t Runner::WaitAtRest() {
+  ++hurried_;
+  wake_.notify_all();
+  std::optional<std::uint64_t> ticket;
+  while (!failed_ && !(ticket = AtRest())) {
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, std::chrono::milliseconds(1));
+  }
+  --hurried_;
+  return ticket.value_or(0);
 }
 
 void Runner::WaitLag(std::uint64_t records) {

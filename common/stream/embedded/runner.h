@@ -24,6 +24,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -84,6 +85,9 @@ class Runner {
   [[nodiscard]] bool idle() const;
   // Waits until idle or failed. Waves and synced writes are not delayed meanwhile.
   void WaitIdle();
+  // The same without durability: waits until no record waits on any input and no stage is unfinished, or failed. Returns
+  // the ticket of the last unit that the slots have appended; what is appended later cannot become durable first (log.h).
+  std::uint64_t WaitAtRest();
   // Waits until at most about `records` records wait on the inputs of all slots, or the runner stops or
   // fails. For callers that append.
   void WaitLag(std::uint64_t records);
@@ -107,6 +111,8 @@ class Runner {
   bool WorkOnWave(std::uint32_t thread, std::unique_lock<std::mutex>& lock);
   void Sleep(std::unique_lock<std::mutex>& lock);
   bool WriteStates(std::uint32_t thread);
+  // The ticket of the last unit of the slots, if all are at rest.
+  [[nodiscard]] std::optional<std::uint64_t> AtRest() const;
   void Failed(Status status);
   void EndWork();
   void Wake();
@@ -127,7 +133,7 @@ class Runner {
   Shared shared_;
   std::atomic<std::uint64_t> wake_count_{1};  // reasons to look for work; the log may hold some at the start
   std::atomic<int> sleepers_{0};              // workers waiting for input
-  std::atomic<int> hurried_{0};               // callers of WaitIdle()
+  std::atomic<int> hurried_{0};               // callers of WaitIdle() and WaitAtRest()
 };
 
 }  // namespace cobblestone::stream::embedded

@@ -22,16 +22,37 @@ using google::protobuf::FieldDescriptor;
 constexpr int kBits = 64;
 
 // Enum values share their first bytes, and fields such as sent_time share their last word: the last eight bytes and the
-// length differ in nearly all names of one table.
-std::size_t HashName(std::string_view name) {
+// length differ in nearly all names of one table. Names of at most eight bytes with one length and one word are equal.
+std::uint64_t WordOf(std::string_view name) {
+  const char* const end = name.data() + name.size();
   std::uint64_t word = 0;
   if (name.size() >= sizeof(word)) {
-    std::memcpy(&word, name.data() + name.size() - sizeof(word), sizeof(word));
+    std::memcpy(&word, end - sizeof(word), sizeof(word));
+  } else if (name.size() >= 4) {
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+    std::memcpy(&first, name.data(), sizeof(first));
+    std::memcpy(&last, end - sizeof(last), sizeof(last));
+    word = std::uint64_t{last} << 32 | first;
   } else {
     for (const char c : name) word = word << 8 | static_cast<unsigned char>(c);
   }
-  const std::uint64_t mixed = (word ^ name.size()) * 0x9e3779b97f4a7c15u;
-  return static_cast<std::size_t>(mixed >> 40);
+  return word;
+}
+
+std::size_t HashOf(std::uint64_t word, std::size_t size) {
+  return static_cast<std::size_t>(((word ^ size) * 0x9e3779b97f4a7c15u) >> 40);
+}
+
+// Whether two names with one length and one word are equal.
+bool SameStart(const std::string& text, std::string_view name) {
+  if (name.size() <= 8) return true;
+  if (name.size() > 16) return std::memcmp(text.data(), name.data(), name.size() - 8) == 0;
+  std::uint64_t one = 0;
+  std::uint64_t other = 0;
+  std::memcpy(&one, text.data(), sizeof(one));
+  std::memcpy(&other, name.data(), sizeof(other));
+  return one == other;
 }
 
 JsonKind KindOf(const FieldDescriptor& field) {
@@ -126,16 +147,21 @@ JsonNames::JsonNames(std::vector<Name> names) {
   slots_.resize(std::bit_ceil(2 * names.size() + 1));
   mask_ = slots_.size() - 1;
   for (Name& name : names) {
-    std::size_t at = HashName(name.text) & mask_;
+    const std::uint64_t word = WordOf(name.text);
+    std::size_t at = HashOf(word, name.text.size()) & mask_;
     while (slots_[at].number != kAbsent) at = (at + 1) & mask_;
-    slots_[at] = std::move(name);
+    slots_[at] = {.word = word, .number = name.number, .text = std::move(name.text)};
   }
 }
 
 int JsonNames::Find(std::string_view name) const {
-  for (std::size_t at = HashName(name) & mask_; slots_[at].number != kAbsent; at = (at + 1) & mask_)
-    if (slots_[at].text == name) return slots_[at].number;
-  return kAbsent;
+  const std::uint64_t word = WordOf(name);
+  for (std::size_t at = HashOf(word, name.size()) & mask_;; at = (at + 1) & mask_) {
+    const Slot& slot = slots_.data()[at];
+    if (slot.number == kAbsent) return kAbsent;
+    if (slot.word == word && slot.text.size() == name.size() && SameStart(slot.text, name))
+      return slot.number;
+  }
 }
 
 const JsonMessage& EnvelopeJsonFields() {

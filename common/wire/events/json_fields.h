@@ -25,7 +25,13 @@ class JsonNames {
   [[nodiscard]] int Find(std::string_view name) const;
 
  private:
-  std::vector<Name> slots_;  // a hash table with linear probing, at most half full
+  struct Slot {
+    std::uint64_t word = 0;  // of the name
+    int number = kAbsent;
+    std::string text;
+  };
+
+  std::vector<Slot> slots_;  // a hash table with linear probing, at most half full
   std::size_t mask_ = 0;
 };
 
