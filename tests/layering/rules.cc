@@ -60,6 +60,8 @@ const std::vector<Layer>& Layers() {
       {"services/coordinator", kStage},
       {"services/boinc", {"common/base", "common/credit", "common/wire"}},
       {"services/export", {"common/base"}},
+      // Files and answers of other projects, as values: no stage, no backend, no gateway.
+      {"services/hub/feeds", {"common/base", "common/credit", "common/stream"}},
       {"services/view",
        {"common/base", "common/credit", "common/wire", "common/store", "common/stream",
         "common/stream/runtime", "services/stage", "services/claims", "services/accounts", "services/teams",
