@@ -135,6 +135,7 @@ const std::vector<Confined>& ConfinedLibraries() {
       {"yaml-cpp", "yaml-cpp/.*", "deps::yaml", {"common/settings/"}},
       {"prometheus-cpp", "prometheus/.*", "deps::prometheus", {"services/metrics/"}},
       {"Boost", "boost/.*", "deps::asio", {"common/http/", "tests/fuzz/"}},
+      {"libcurl", "curl/.*", "deps::curl", {"services/hub/feeds/"}},
       {"simdjson", "simdjson\\.h", "deps::simdjson", {"common/wire/"}},
       // A client for tests, and for examples that schedulers copy.
       {"cpp-httplib", "httplib\\.h", "deps::httplib", {"tests/", "examples/"}},
