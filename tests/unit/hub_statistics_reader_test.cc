@@ -146,6 +146,23 @@ TEST(StatisticsReader, ReadsATeamWithItsMembersAsTheTeamAlone) {
   EXPECT_EQ(with_members.summary.records, 11u);
   EXPECT_EQ(with_members.summary.total_credit, without.summary.total_credit);
   EXPECT_EQ(with_members.names, without.names);
+  // Members have credit every day; the record of the team, and so its hash, does not contain them. They may also be
+  // more than a record may be long.
+  std::string members;
+  for (int i = 1; i <= 10000; ++i) members += User(i, "1.0");
+  const std::string text =
+      "<teams>\n<team>\n <id>1</id>\n <total_credit>5.0</total_credit>\n" + members +
+      "</team>\n<team>\n <id>2</id>\n <total_credit>6.0</total_credit>\n</team>\n</teams>\n";
+  const auto reader = StatisticsReader::OverBytes(RecordKind::kTeam, text, "team");
+  StatisticsRecord record;
+  ASSERT_TRUE(reader->Next(&record));
+  EXPECT_EQ(record.text, "\n <id>1</id>\n <total_credit>5.0</total_credit>\n");
+  ASSERT_TRUE(reader->Next(&record));
+  EXPECT_EQ(record.id, 2u);
+  // Two lines of the file and four of the team before the members, nine lines each, and the end of the team.
+  EXPECT_EQ(record.line, 1u + 3 + 90000 + 1 + 1);
+  EXPECT_FALSE(reader->Next(&record));
+  EXPECT_TRUE(reader->accepted());
 }
 
 TEST(StatisticsReader, CountsAUserWithTwoConsentsOnce) {
@@ -273,7 +290,7 @@ TEST(StatisticsReader, StopsADecompressionBombAtItsRatio) {
   ASSERT_LT(bomb.size(), 100000u);
   const ReadFile read = Read(bomb);
   EXPECT_FALSE(read.accepted);
-  EXPECT_EQ(read.refusals.back().problem, FileProblem::kTooLarge);
+  EXPECT_EQ(read.first(), FileProblem::kTooLarge);
   // 16 MiB are free of the ratio; the next block is too much.
   EXPECT_LT(read.summary.bytes, 18u << 20);
 }
@@ -514,7 +531,7 @@ std::string Hosts(const std::string& records) { return "<hosts>\n" + records + "
 
 TEST(StatisticsReader, RefusesHostsOfBuildsThatShiftTheValues) {
   const std::string markup = "    <misc><![CDATA[%s]]></misc>\n";
-  EXPECT_EQ(Read(Hosts(Host(1, markup, "1700000000", "8")), RecordKind::kHost).refusals.back().problem,
+  EXPECT_EQ(Read(Hosts(Host(1, markup, "1700000000", "8")), RecordKind::kHost).first(),
             FileProblem::kShiftedNumbers);
   // A time in the place of the number of processors, and an address in the place of the time.
   EXPECT_EQ(Read(Hosts(Host(1, "Intel", "4195924", "1700000000")), RecordKind::kHost).first(),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/hub/feeds/feed_input.h"
 #include "services/hub/feeds/figures.h"
 
 namespace cobblestone::hub {
@@ -12,6 +13,17 @@ bool IsWebPage(std::string_view start) {
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   return lower.find("<html") != std::string::npos || lower.find("<!doctype html") != std::string::npos;
+}
+
+std::string DocumentBytes(const std::string& path) {
+  const auto input = FeedInput::OpenFile(path, {});
+  if (!input.ok()) return "";
+  std::string bytes(kLargestDocument + 1, '\0');
+  std::size_t size = 0;
+  for (std::size_t got = 1; got > 0 && size < bytes.size(); size += got)
+    got = (*input)->Read(bytes.data() + size, bytes.size() - size);
+  bytes.resize(size);
+  return bytes;
 }
 
 Document::Document(std::string_view bytes, std::string name, std::string_view root)

@@ -35,6 +35,10 @@ class Document {
   std::optional<FileRefusal> refusal_{};
 };
 
+// The bytes of a fetched answer for Document, uncompressed, since some servers compress also what no client has asked to
+// be compressed: at most kLargestDocument + 1, which Document refuses. Empty if the file cannot be read.
+std::string DocumentBytes(const std::string& path);
+
 // Whether the beginning of a file is a web page.
 bool IsWebPage(std::string_view start);
 

@@ -1,8 +1,6 @@
 #include "services/hub/feeds/export_fetch.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <utility>
 #include <variant>
 
@@ -13,11 +11,6 @@ namespace {
 
 constexpr const char* kTablesName = "tables.xml";
 constexpr int kMostNumbered = 10000;
-
-std::string FileText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 class ExportFetcher {
  public:
@@ -31,6 +24,10 @@ class ExportFetcher {
     export_.before = FetchTables();
     if (export_.failure != FetchFailure::kNone && export_.failure != FetchFailure::kMissing)
       return std::move(export_);
+    if (export_.before && export_.before->update_time == request_.imported) {
+      export_.imported = true;
+      return std::move(export_);
+    }
     for (const RecordKind kind : request_.kinds) export_.kinds.push_back(FetchKind(kind));
     if (export_.before) export_.after = FetchTables();
     return std::move(export_);
@@ -51,7 +48,7 @@ class ExportFetcher {
       export_.retry_after = result.retry_after;
       return std::nullopt;
     }
-    auto parsed = ParseTables(FileText(path), kTablesName);
+    auto parsed = ParseTables(DocumentBytes(path), kTablesName);
     if (const auto* const refusal = std::get_if<FileRefusal>(&parsed)) {
       export_.failure = FetchFailure::kForeign;
       export_.text = refusal->Text();
@@ -130,7 +127,7 @@ class ExportFetcher {
   FetchResult FetchOnce(const std::string& name, const std::optional<StoredFile>& copy) {
     FetchRequest request{
         .url = base_ + name, .path = folder_.PartPathOf(name), .credentials = request_.credentials};
-    if (copy && copy->url == request.url) {
+    if (copy && copy->url == request.url && !request_.in_full) {
       request.etag = copy->etag;
       request.last_modified = copy->last_modified;
     }

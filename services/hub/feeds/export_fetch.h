@@ -20,6 +20,10 @@ struct ExportRequest {
   std::vector<RecordKind> kinds = {RecordKind::kUser, RecordKind::kTeam, RecordKind::kHost};
   const FetchCredentials* credentials = nullptr;
   double now = 0;  // UNIX s
+  // The update_time of an export that the caller has imported: with it in tables.xml nothing else is fetched. 0: none.
+  std::uint64_t imported = 0;
+  // Without ETag and date. A fetch that is to confirm a held file must be one, since a 304 is no second transfer.
+  bool in_full = false;
 };
 
 struct FetchedKind {
@@ -38,6 +42,7 @@ struct ExportFetch {
   std::optional<TablesFile> before{};
   std::optional<TablesFile> after{};
   std::vector<FetchedKind> kinds{};
+  bool imported = false;      // tables.xml is that of ExportRequest::imported
   std::string moved_to{};     // of tables.xml; empty: it has not moved
   std::string retry_after{};  // of the last failure
 
