@@ -65,6 +65,8 @@ const std::vector<Layer>& Layers() {
       {"services/members", kStage},
       {"services/boinc", {"common/base", "common/credit", "common/wire"}},
       {"services/export", {"common/base"}},
+      // Files and answers of other projects, as values: no stage, no backend, no gateway.
+      {"services/hub/feeds", {"common/base", "common/credit", "common/stream"}},
       {"services/view",
        {"common/base", "common/credit", "common/federation", "common/wire", "common/store", "common/stream",
         "common/stream/runtime", "services/stage", "services/claims", "services/accounts", "services/teams",
@@ -138,6 +140,7 @@ const std::vector<Confined>& ConfinedLibraries() {
       {"yaml-cpp", "yaml-cpp/.*", "deps::yaml", {"common/settings/"}},
       {"prometheus-cpp", "prometheus/.*", "deps::prometheus", {"services/metrics/"}},
       {"Boost", "boost/.*", "deps::asio", {"common/http/", "tests/fuzz/"}},
+      {"libcurl", "curl/.*", "deps::curl", {"services/hub/feeds/"}},
       {"simdjson", "simdjson\\.h", "deps::simdjson", {"common/wire/"}},
       // A client for tests, and for examples that schedulers copy.
       {"cpp-httplib", "httplib\\.h", "deps::httplib", {"tests/", "examples/"}},

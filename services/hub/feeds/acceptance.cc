@@ -1,0 +1,240 @@
+#include "services/hub/feeds/acceptance.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace cobblestone::hub {
+namespace {
+
+constexpr double kMicro = 1e6;
+constexpr double kDay = 86400;
+
+struct HoldRule {
+  HoldReason reason;
+  std::string_view name;
+  bool confirmable;
+};
+constexpr std::array kHoldRules = {
+    HoldRule{HoldReason::kNoTables, "no_tables", true},
+    HoldRule{HoldReason::kTablesChanged, "tables_changed", false},
+    HoldRule{HoldReason::kEmpty, "empty", false},
+    HoldRule{HoldReason::kDisappeared, "disappeared", false},
+    HoldRule{HoldReason::kTotalFell, "total_fell", true},
+    HoldRule{HoldReason::kImpossibleRise, "impossible_rise", true},
+    HoldRule{HoldReason::kMoreThanAnnounced, "more_than_announced", true},
+    HoldRule{HoldReason::kTeamsDiffer, "teams_differ", true},
+    HoldRule{HoldReason::kSumDiffers, "sum_differs", true},
+    HoldRule{HoldReason::kTimeBack, "time_back", false},
+    HoldRule{HoldReason::kFromTheFuture, "from_the_future", false},
+    HoldRule{HoldReason::kSameTime, "same_time", true},
+};
+
+const HoldRule& RuleOf(HoldReason reason) {
+  const auto* const found = std::find_if(kHoldRules.begin(), kHoldRules.end(),
+                                         [reason](const HoldRule& rule) { return rule.reason == reason; });
+  return found == kHoldRules.end() ? kHoldRules.front() : *found;
+}
+
+// Whole Cobblestones, which is what a person compares.
+std::string Credits(double micro) {
+  const auto whole = static_cast<long long>(std::llround(micro / kMicro));
+  return std::to_string(whole);
+}
+std::string Percent(double share) {
+  const auto tenths = static_cast<long long>(std::llround(share * 1000));
+  return std::to_string(tenths / 10) + "." + std::to_string(std::llabs(tenths % 10)) + " %";
+}
+std::string Count(std::uint64_t count) { return std::to_string(count); }
+
+class FileJudge {
+ public:
+  FileJudge(const FetchedFile& file, const AcceptedFile* last, const AcceptanceLimits& limits)
+      : file_(file), last_(last), limits_(limits), kind_(RecordKindName(file.summary.kind)) {}
+
+  std::vector<Hold> Holds() {
+    JudgeTables();
+    JudgeEmpty();
+    if (file_.tables_before) {
+      JudgeTime(*file_.tables_before);
+      JudgeCount(*file_.tables_before);
+      JudgeSum(*file_.tables_before);
+    }
+    if (last_ != nullptr && file_.summary.records > 0) {
+      JudgeDisappeared();
+      JudgeTotal();
+      JudgeRise();
+    }
+    return std::move(holds_);
+  }
+
+ private:
+  void Add(HoldReason reason, std::string text) { holds_.push_back({reason, std::move(text)}); }
+
+  [[nodiscard]] std::optional<std::uint64_t> Announced(const TablesFile& tables) const {
+    switch (file_.summary.kind) {
+      case RecordKind::kUser: return tables.users;
+      case RecordKind::kHost: return tables.hosts;
+      case RecordKind::kTeam: return tables.teams;
+    }
+    return std::nullopt;
+  }
+
+  void JudgeTables() {
+    if (!file_.tables_before || !file_.tables_after) {
+      Add(HoldReason::kNoTables, "there is no tables.xml to compare the file with");
+    } else if (!(*file_.tables_before == *file_.tables_after)) {
+      Add(HoldReason::kTablesChanged, "tables.xml changed while the file was fetched: update_time " +
+                                          Count(file_.tables_before->update_time) + " before, " +
+                                          Count(file_.tables_after->update_time) + " after");
+    }
+  }
+
+  void JudgeEmpty() {
+    if (file_.summary.records > 0) return;
+    const std::uint64_t before = last_ == nullptr ? 0 : last_->summary.records;
+    const std::uint64_t announced = file_.tables_before ? Announced(*file_.tables_before).value_or(0) : 0;
+    if (before == 0 && announced == 0) return;
+    Add(HoldReason::kEmpty, "the file has no " + kind_ + "; the last one had " + Count(before) +
+                                ", and tables.xml announces " + Count(announced));
+  }
+
+  void JudgeTime(const TablesFile& tables) {
+    const auto time = static_cast<double>(tables.update_time);
+    if (time > file_.fetched + limits_.clock_ahead) {
+      Add(HoldReason::kFromTheFuture, "update_time is " + Count(tables.update_time) + ", " +
+                                          std::to_string(std::llround(time - file_.fetched)) +
+                                          " s after the fetch");
+    }
+    if (last_ == nullptr || last_->update_time == 0) return;
+    if (tables.update_time < last_->update_time) {
+      Add(HoldReason::kTimeBack, "update_time went back from " + Count(last_->update_time) + " to " +
+                                     Count(tables.update_time) + ": an old export, or a restored database");
+    } else if (tables.update_time == last_->update_time &&
+               file_.summary.contents != last_->summary.contents) {
+      Add(HoldReason::kSameTime,
+          "the contents changed, but update_time is still " + Count(tables.update_time));
+    }
+  }
+
+  // A server with consent announces the users and hosts before it leaves some out, so a file may have fewer. A team
+  // table that is listed twice is announced twice.
+  void JudgeCount(const TablesFile& tables) {
+    const std::uint64_t records = file_.summary.records;
+    const std::uint64_t announced = Announced(tables).value_or(0);
+    if (records == 0) return;
+    if (records > announced) {
+      Add(HoldReason::kMoreThanAnnounced,
+          Count(records) + " " + kind_ + "s, but tables.xml announces " + Count(announced));
+    } else if (file_.summary.kind == RecordKind::kTeam && announced % records != 0) {
+      Add(HoldReason::kTeamsDiffer, Count(records) + " teams, but tables.xml announces " + Count(announced));
+    }
+    if (last_ == nullptr || last_->announced.value_or(0) == 0 || announced == 0) return;
+    const double shown = static_cast<double>(records) / static_cast<double>(announced);
+    const double before =
+        static_cast<double>(last_->summary.records) / static_cast<double>(*last_->announced);
+    if (file_.summary.kind != RecordKind::kTeam && shown < before - limits_.disappeared) {
+      Add(HoldReason::kDisappeared, "the file has " + Percent(shown) + " of the " + kind_ +
+                                        "s that tables.xml announces, after " + Percent(before) +
+                                        " in the last file");
+    }
+  }
+
+  void JudgeSum(const TablesFile& tables) {
+    if (file_.summary.kind != RecordKind::kUser || !tables.total_credit || file_.summary.records == 0) return;
+    const auto sum = static_cast<double>(file_.summary.total_credit);
+    const auto announced = static_cast<double>(tables.total_credit->micro);
+    // Each figure is rounded to a micro-credit.
+    const double tolerance = announced * limits_.sum_differs + static_cast<double>(file_.summary.records) + 1;
+    const bool whole = file_.summary.records == tables.users.value_or(0);
+    if (whole ? std::abs(sum - announced) <= tolerance : sum <= announced + tolerance) return;
+    Add(HoldReason::kSumDiffers,
+        "the users have " + Credits(sum) + " Cobblestones in all, but tables.xml says " + Credits(announced));
+  }
+
+  void JudgeDisappeared() {
+    const std::uint64_t before = last_->summary.records;
+    const std::uint64_t records = file_.summary.records;
+    const std::uint64_t missing = file_.changes ? file_.changes->missing : before - std::min(before, records);
+    if (static_cast<double>(missing) <= limits_.disappeared * static_cast<double>(before)) return;
+    Add(HoldReason::kDisappeared, Count(missing) + " of " + Count(before) + " " + kind_ + "s are missing (" +
+                                      Percent(static_cast<double>(missing) / static_cast<double>(before)) +
+                                      "; the limit is " + Percent(limits_.disappeared) +
+                                      "): a change of consent, deletions, or a failed export");
+  }
+
+  void JudgeTotal() {
+    const auto before = static_cast<double>(last_->summary.total_credit);
+    const auto now = static_cast<double>(file_.summary.total_credit);
+    if (before - now <= limits_.total_falls * before) return;
+    Add(HoldReason::kTotalFell, "the total of all " + kind_ + "s fell from " + Credits(before) + " to " +
+                                    Credits(now) + " Cobblestones (" + Percent((before - now) / before) +
+                                    "; the limit is " + Percent(limits_.total_falls) + ")");
+  }
+
+  void JudgeRise() {
+    if (!file_.changes) return;
+    double days = 1;
+    if (file_.tables_before && last_->update_time != 0) {
+      days = std::max(days, (static_cast<double>(file_.tables_before->update_time) -
+                             static_cast<double>(last_->update_time)) /
+                                kDay);
+    }
+    const double per_day =
+        file_.summary.kind == RecordKind::kHost ? limits_.host_per_day : limits_.account_per_day;
+    const auto rise = static_cast<double>(file_.changes->largest_rise);
+    if (rise <= per_day * days * kMicro) return;
+    Add(HoldReason::kImpossibleRise, kind_ + " " + Count(file_.changes->largest_rise_id) + " rose by " +
+                                         Credits(rise) + " Cobblestones; at most " +
+                                         Credits(per_day * kMicro) + " a day are possible");
+  }
+
+  const FetchedFile& file_;
+  const AcceptedFile* last_;
+  const AcceptanceLimits& limits_;
+  const std::string kind_;
+  std::vector<Hold> holds_;
+};
+
+}  // namespace
+
+void RecordChanges::Note(std::uint64_t id, std::optional<credit::MicroCredit> before,
+                         credit::MicroCredit now) {
+  if (!before) {
+    ++appeared;
+  } else if (now < *before) {
+    ++fell;
+    fallen += *before - now;
+  } else if (now - *before > largest_rise) {
+    largest_rise = now - *before;
+    largest_rise_id = id;
+  }
+}
+
+std::string_view HoldReasonName(HoldReason reason) { return RuleOf(reason).name; }
+bool Confirmable(HoldReason reason) { return RuleOf(reason).confirmable; }
+
+std::string Judgement::Text() const {
+  std::string text;
+  for (const Hold& hold : holds) text += (text.empty() ? "" : "; ") + hold.text;
+  return text;
+}
+
+Judgement JudgeFile(const FetchedFile& file, const AcceptedFile* last, const HeldFetch* held,
+                    const stream::Hash128* released, const AcceptanceLimits& limits) {
+  Judgement judgement{.holds = FileJudge(file, last, limits).Holds()};
+  if (judgement.holds.empty()) {
+    judgement.accepted = true;
+  } else if (released != nullptr && *released == file.summary.contents) {
+    judgement.accepted = judgement.released = true;
+  } else if (held != nullptr && held->contents == file.summary.contents &&
+             file.fetched - held->fetched >= limits.confirm_after) {
+    judgement.confirmed = std::all_of(judgement.holds.begin(), judgement.holds.end(),
+                                      [](const Hold& hold) { return Confirmable(hold.reason); });
+    judgement.accepted = judgement.confirmed;
+  }
+  return judgement;
+}
+
+}  // namespace cobblestone::hub

@@ -1,0 +1,166 @@
+#include "services/hub/feeds/export_fetch.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "services/hub/feeds/document.h"
+
+namespace cobblestone::hub {
+namespace {
+
+constexpr const char* kTablesName = "tables.xml";
+constexpr int kMostNumbered = 10000;
+
+class ExportFetcher {
+ public:
+  ExportFetcher(Fetcher& fetcher, FeedFolder& folder, const ExportRequest& request, const FetchLimits& limits,
+                std::stop_token stop)
+      : fetcher_(fetcher), folder_(folder), request_(request), limits_(limits), stop_(std::move(stop)) {
+    base_ = request.base_url.ends_with('/') ? request.base_url : request.base_url + "/";
+  }
+
+  ExportFetch Fetch() {
+    export_.before = FetchTables();
+    if (export_.failure != FetchFailure::kNone && export_.failure != FetchFailure::kMissing)
+      return std::move(export_);
+    if (export_.before && export_.before->update_time == request_.imported) {
+      export_.imported = true;
+      return std::move(export_);
+    }
+    for (const RecordKind kind : request_.kinds) export_.kinds.push_back(FetchKind(kind));
+    if (export_.before) export_.after = FetchTables();
+    return std::move(export_);
+  }
+
+ private:
+  std::optional<TablesFile> FetchTables() {
+    FetchLimits small = limits_;
+    small.largest = std::min<std::uint64_t>(limits_.largest, kLargestDocument);
+    const std::string path = folder_.PartPathOf(kTablesName);
+    const FetchResult result = fetcher_.Fetch(
+        {.url = base_ + kTablesName, .path = path, .credentials = request_.credentials}, small, stop_);
+    if (!result.moved_to.empty()) export_.moved_to = result.moved_to;
+    if (result.outcome != FetchOutcome::kFetched) {
+      export_.failure = result.outcome == FetchOutcome::kNotModified ? FetchFailure::kNotModifiedWithoutCopy
+                                                                     : result.failure;
+      export_.text = result.text;
+      export_.retry_after = result.retry_after;
+      return std::nullopt;
+    }
+    auto parsed = ParseTables(DocumentBytes(path), kTablesName);
+    if (const auto* const refusal = std::get_if<FileRefusal>(&parsed)) {
+      export_.failure = FetchFailure::kForeign;
+      export_.text = refusal->Text();
+      return std::nullopt;
+    }
+    const Status stored = folder_.Store(
+        kTablesName, {.url = base_ + kTablesName, .bytes = result.bytes, .fetched = request_.now});
+    if (!stored.ok()) {
+      export_.failure = FetchFailure::kDisk;
+      export_.text = stored.message();
+    }
+    return std::get<TablesFile>(std::move(parsed));
+  }
+
+  FetchedKind FetchKind(RecordKind kind) {
+    FetchedKind fetched{.kind = kind};
+    std::vector<std::string> names = NamesOfKind(kind);
+    std::stable_partition(names.begin(), names.end(),
+                          [this](const std::string& name) { return folder_.Find(name).has_value(); });
+    for (const std::string& name : names)
+      if (FetchName(name, &fetched)) return fetched;
+    FetchNumbered(&fetched);
+    return fetched;
+  }
+
+  void FetchNumbered(FetchedKind* fetched) {
+    for (int number = 0; number < kMostNumbered; ++number) {
+      const std::string name =
+          std::string(RecordKindName(fetched->kind)) + "_" + std::to_string(number) + ".gz";
+      if (!FetchName(name, fetched)) break;
+      if (fetched->failure != FetchFailure::kNone) break;
+    }
+    if (fetched->failure == FetchFailure::kMissing && !fetched->names.empty()) {
+      fetched->failure = FetchFailure::kNone;
+      fetched->text.clear();
+    }
+    if (fetched->failure != FetchFailure::kNone) fetched->names.clear();
+  }
+
+  // False: there is no such file, so another name may be the right one.
+  bool FetchName(const std::string& name, FetchedKind* fetched) {
+    const std::optional<StoredFile> copy = folder_.Find(name);
+    FetchResult result = FetchOnce(name, copy);
+    // A copy that vanished meanwhile, or a cache that answers 304 to a request without conditions.
+    if (result.outcome == FetchOutcome::kNotModified && !(copy && folder_.Find(name)))
+      result = FetchOnce(name, std::nullopt);
+    if (result.outcome == FetchOutcome::kFetched) {
+      const Status stored = folder_.Store(name, {.url = base_ + name,
+                                                 .etag = result.etag,
+                                                 .last_modified = result.last_modified,
+                                                 .bytes = result.bytes,
+                                                 .fetched = request_.now});
+      if (!stored.ok()) {
+        result.outcome = FetchOutcome::kFailed;
+        result.failure = FetchFailure::kDisk;
+        result.text = stored.message();
+      }
+      fetched->changed = true;
+    } else if (result.outcome == FetchOutcome::kNotModified && !folder_.Find(name)) {
+      result.outcome = FetchOutcome::kFailed;
+      result.failure = FetchFailure::kNotModifiedWithoutCopy;
+      result.text += ": the server answered 304 to a request without conditions";
+    }
+    fetched->failure = result.failure;
+    if (result.outcome == FetchOutcome::kFailed) {
+      fetched->text = result.text;
+      export_.retry_after = result.retry_after;
+      if (result.failure != FetchFailure::kMissing) fetched->names.clear();
+      return result.failure != FetchFailure::kMissing;
+    }
+    fetched->names.push_back(name);
+    fetched->text.clear();
+    return true;
+  }
+
+  FetchResult FetchOnce(const std::string& name, const std::optional<StoredFile>& copy) {
+    FetchRequest request{
+        .url = base_ + name, .path = folder_.PartPathOf(name), .credentials = request_.credentials};
+    if (copy && copy->url == request.url && !request_.in_full) {
+      request.etag = copy->etag;
+      request.last_modified = copy->last_modified;
+    }
+    return fetcher_.Fetch(request, limits_, stop_);
+  }
+
+  Fetcher& fetcher_;
+  FeedFolder& folder_;
+  const ExportRequest& request_;
+  const FetchLimits& limits_;
+  std::stop_token stop_;
+  std::string base_;
+  ExportFetch export_;
+};
+
+}  // namespace
+
+bool ExportFetch::ok() const {
+  return failure == FetchFailure::kNone &&
+         std::all_of(kinds.begin(), kinds.end(),
+                     [](const FetchedKind& kind) { return kind.failure == FetchFailure::kNone; });
+}
+
+std::vector<std::string> NamesOfKind(RecordKind kind) {
+  std::vector<std::string> names;
+  for (const char* ending : {".gz", "_id.gz", ".xml.gz", ".xml", "", ".zst"})
+    names.push_back(std::string(RecordKindName(kind)) + ending);
+  return names;
+}
+
+ExportFetch FetchExport(Fetcher& fetcher, FeedFolder& folder, const ExportRequest& request,
+                        const FetchLimits& limits, const std::stop_token& stop) {
+  return ExportFetcher(fetcher, folder, request, limits, stop).Fetch();
+}
+
+}  // namespace cobblestone::hub
