@@ -51,6 +51,7 @@ const std::vector<Layer>& Layers() {
        {"common/base", "common/store", "common/stream", "common/stream/runtime", "common/stream/kafka"}},
       {"common/settings", {"common/base", "common/credit"}},
       {"common/http", {"common/base"}},
+      {"common/federation/identity", {"common/base"}},
       {"common/client", {"common/base", "common/wire", "common/stream", "common/stream/kafka"}},
       {"services/stage", {"common/base", "common/credit", "common/wire", "common/stream"}},
       {"services/claims", kStage},
@@ -153,8 +154,9 @@ const Names kMayNameBackends = {"services/cobblestone", "services/access", "serv
                                 "common/client",        "common/sim",      "common/stream/index"};
 
 // The folders whose results must have the same bits on every machine and in every re-execution.
-const Names kStateCode = {"common/credit",     "services/stage", "services/claims",     "services/grants",
-                          "services/accounts", "services/teams", "services/coordinator"};
+const Names kStateCode = {
+    "common/credit",   "common/federation/identity", "services/stage", "services/claims",
+    "services/grants", "services/accounts",          "services/teams", "services/coordinator"};
 
 const std::set<std::string_view> kImpureHeaders = {
     "atomic",  "chrono",    "condition_variable", "cstdio",   "ctime",   "fcntl.h",    "filesystem",
