@@ -61,6 +61,7 @@ const std::vector<Layer>& Layers() {
       {"services/coordinator", kStage},
       {"services/boinc", {"common/base", "common/credit", "common/wire"}},
       {"services/export", {"common/base"}},
+      {"services/hub/snapshot", {"common/base"}},
       {"services/view",
        {"common/base", "common/credit", "common/wire", "common/store", "common/stream",
         "common/stream/runtime", "services/stage", "services/claims", "services/accounts", "services/teams",
