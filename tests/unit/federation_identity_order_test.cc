@@ -47,14 +47,36 @@ TEST(IdentityOrder, OfSevenFactsMakesNoDifference) {
 // Accounts of projects 2 and 3 confirm each other's tie of ids 1 and 2. A late fact shows that the account of project 2
 // has shown five ids that others had before, so that it confirms nothing.
 TEST(IdentityOrder, OfALateFactAboutAWitnessReachesWhoReliesOnIt) {
+  for (const bool swings : {false, true}) {
+    World world;
+    for (std::uint32_t id = 1; id <= 4; ++id) world.See(Account(10 + id, 1), Id(id), 100);
+    for (std::uint32_t id = 1; id <= 5; ++id) world.See(Account(2, 1), Id(id), 100 + id);
+    world.See(Account(3, 1), Id(1), 110);
+    world.See(Account(3, 1), Id(2), 111);
+    if (swings) world.See(Account(3, 1), Id(1), 112);
+    ASSERT_TRUE(world.Together(Account(11, 1), Account(12, 1)));
+    const auto swingers = [&] { return world.projects.rows().at(ProjectKeyOf(3)).swingers; };
+    EXPECT_EQ(swingers(), 0u) << "project 2 says the same";
+    world.See(Account(15, 1), Id(5), 100);
+    EXPECT_EQ(world.Together(Account(11, 1), Account(12, 1)), swings);
+    EXPECT_EQ(swingers(), swings ? 1u : 0u);
+    EXPECT_EQ(SetsOf(world.Groups()), world.GroupsFromLinks());
+  }
+}
+
+// An account is noise by five established ids. An id on which its project is crowded is none of them, whenever another
+// project shows that id.
+TEST(IdentityOrder, OfAFactAboutACrowdedIdDoesNotReachTheCrowd) {
   World world;
-  for (std::uint32_t id = 1; id <= 4; ++id) world.See(Account(10 + id, 1), Id(id), 100);
-  for (std::uint32_t id = 1; id <= 5; ++id) world.See(Account(2, 1), Id(id), 100 + id);
-  world.See(Account(3, 1), Id(1), 110);
-  world.See(Account(3, 1), Id(2), 111);
-  ASSERT_TRUE(world.Together(Account(11, 1), Account(12, 1)));
-  world.See(Account(15, 1), Id(5), 100);
-  EXPECT_FALSE(world.Together(Account(11, 1), Account(12, 1)));
+  for (std::uint32_t id = 1; id <= 4; ++id) {
+    world.See(Account(10 + id, 1), Id(id), 100);
+    world.See(Account(2, 1), Id(id), 100 + id);
+  }
+  for (std::uint64_t user = 1; user <= 5; ++user) world.See(Account(2, user), Id(9), 110);
+  world.See(Account(15, 1), Id(9), 100);
+  AccountRow row;
+  ASSERT_TRUE(FindAccount(world.tables(), Account(2, 1), &row));
+  EXPECT_FALSE(row.noise);
   EXPECT_EQ(SetsOf(world.Groups()), world.GroupsFromLinks());
 }
 

@@ -33,8 +33,21 @@ Status CheckDay(Day day) {
 
 DeletionRow DeletionOf(const IdentityTables& tables, std::uint32_t project, std::uint64_t user) {
   DeletionRow row;
-  tables.deletions.Find(DeletionKeyOf(project, user), &row);
+  ProjectRow of_project;
+  tables.projects.Find(ProjectKeyOf(project), &of_project);
+  // A project without deletions costs no hash.
+  if (of_project.deleted != 0) tables.deletions.Find(DeletionKeyOf(project, user), &row);
   return row;
+}
+
+void PutDeletion(const IdentityTables& tables, std::uint32_t project, std::uint64_t user,
+                 const DeletionRow& row, bool is_new) {
+  tables.deletions.Put(DeletionKeyOf(project, user), row);
+  if (!is_new) return;
+  ProjectRow of_project;
+  tables.projects.Find(ProjectKeyOf(project), &of_project);
+  ++of_project.deleted;
+  tables.projects.Put(ProjectKeyOf(project), of_project);
 }
 
 bool WasShown(const DeletionRow& deletion, std::uint64_t hash) {
@@ -82,7 +95,8 @@ AccountRow WithSighting(AccountRow row, const Sighting& sighting, const Deletion
   edge->first = std::min(edge->first, sighting.day);
   edge->last = std::max(edge->last, sighting.day);
   edge->sources |= sighting.sources;
-  if (WasShown(deletion, HashOf(sighting.account, sighting.cpid))) Shorten(edge, deletion.until);
+  if (deletion.until != 0 && WasShown(deletion, HashOf(sighting.account, sighting.cpid)))
+    Shorten(edge, deletion.until);
   return row;
 }
 
@@ -173,7 +187,7 @@ Result<IdentityChanges> Identities::Add(const Sighting& sighting) {
   Update update(tables_);
   if (sighting.day <= deletion.until) {
     if (!AddShown(&deletion, HashOf(key, sighting.cpid))) return IdentityChanges{};
-    tables_.deletions.Put(DeletionKeyOf(key.project, key.user), deletion);
+    PutDeletion(tables_, key.project, key.user, deletion, false);
     AccountRow after = before;
     if (Edge* edge = EdgeAt(&after, sighting.cpid)) {
       Shorten(edge, deletion.until);
@@ -259,6 +273,7 @@ Result<IdentityChanges> Identities::Add(const Deletion& deletion) {
   if (Status s = CheckDay(deletion.day); !s.ok()) return s;
   DeletionRow row = DeletionOf(tables_, deletion.project, deletion.user);
   if (deletion.day <= row.until) return IdentityChanges{};
+  const bool is_new = row.until == 0;
   row.until = deletion.day;
   UserRow user;
   tables_.users.Find({deletion.project, deletion.user, 0}, &user);
@@ -288,7 +303,7 @@ Result<IdentityChanges> Identities::Add(const Deletion& deletion) {
     update.Replace(key, before, std::move(after));
     for (const Cpid& cpid : deleted) update.CountDeleted(key, cpid);
   }
-  tables_.deletions.Put(DeletionKeyOf(deletion.project, deletion.user), row);
+  PutDeletion(tables_, deletion.project, deletion.user, row, is_new);
   return update.Settle();
 }
 

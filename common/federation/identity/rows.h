@@ -137,10 +137,11 @@ struct ProjectRow {
   Day known_since = 0;         // day of the first complete file; see Identities::AddProject
   std::uint64_t accounts = 0;  // that have been shown
   std::uint64_t swingers = 0;  // accounts with AccountRow::swings
+  std::uint64_t deleted = 0;   // users with a DeletionRow
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.known_since, s.accounts, s.swingers);
+    f(s.known_since, s.accounts, s.swingers, s.deleted);
   }
 };
 
