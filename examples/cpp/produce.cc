@@ -125,8 +125,8 @@ int main(int count, char** arguments) {
     // Cobblestone reads only the value. Keys help people and tools that read the topic.
     const std::string key = tick ? "tick" : std::to_string(host);
     envelope.SerializeToString(&value);
-    while (rd_kafka_produce(topic.handle, partition, RD_KAFKA_MSG_F_COPY, value.data(), value.size(), key.data(),
-                            key.size(), nullptr) != 0) {
+    while (rd_kafka_produce(topic.handle, partition, RD_KAFKA_MSG_F_COPY, value.data(), value.size(),
+                            key.data(), key.size(), nullptr) != 0) {
       if (rd_kafka_last_error() != RD_KAFKA_RESP_ERR__QUEUE_FULL)
         Fail("record " + std::to_string(number) + ": " + rd_kafka_err2str(rd_kafka_last_error()));
       rd_kafka_poll(producer, 100);
@@ -135,8 +135,8 @@ int main(int count, char** arguments) {
   }
   const auto flushed = rd_kafka_flush(producer, 10 * 60 * 1000);
   if (flushed != RD_KAFKA_RESP_ERR_NO_ERROR || delivery.failed > 0)
-    Fail(std::to_string(delivery.failed) + " events were not delivered, the first because of " + delivery.first +
-         "; send all of them again");
+    Fail(std::to_string(delivery.failed) + " events were not delivered, the first because of " +
+         delivery.first + "; send all of them again");
   for (const auto& [kind, topic] : topics) rd_kafka_topic_destroy(topic.handle);
   rd_kafka_destroy(producer);
   return 0;

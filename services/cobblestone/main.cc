@@ -110,6 +110,7 @@ int Main(int argc, char** argv) {
   AddExport(program);
   AddGateway(program);
   AddGenerate(program);
+  AddHub(program);
   AddConfig(program);
   // For a misspelt verb CLI11 would report that a verb is missing.
   const auto is_first = [&](const CLI::App* verb) { return verb->get_name() == argv[1]; };

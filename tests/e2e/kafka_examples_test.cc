@@ -110,9 +110,9 @@ TEST(KafkaExamples, AProjectInCppAndPythonGetsItsCreditExactly) {
   const std::string produce_cpp = COBBLESTONE_EXAMPLE_PRODUCE + arguments + " < ";
   // Twice: after a crash a project without a known position sends everything again.
   for (int time = 0; time < 2; ++time) {
-    for (const std::string& command :
-         {produce_cpp + world.path(parts[0]), python + " --delimited" + arguments + " < " + world.path(parts[1]),
-          produce + world.path(parts[2])}) {
+    for (const std::string& command : {produce_cpp + world.path(parts[0]),
+                                       python + " --delimited" + arguments + " < " + world.path(parts[1]),
+                                       produce + world.path(parts[2])}) {
       const ShellResult sent = Shell(command);
       ASSERT_EQ(sent.code, 0) << sent.out;
     }

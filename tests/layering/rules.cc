@@ -52,6 +52,7 @@ const std::vector<Layer>& Layers() {
        {"common/base", "common/store", "common/stream", "common/stream/runtime", "common/stream/kafka"}},
       {"common/settings", {"common/base", "common/credit"}},
       {"common/http", {"common/base"}},
+      {"common/federation/identity", {"common/base"}},
       {"common/client", {"common/base", "common/wire", "common/stream", "common/stream/kafka"}},
       {"services/stage", {"common/base", "common/credit", "common/wire", "common/stream"}},
       {"services/claims", kStage},
@@ -67,6 +68,9 @@ const std::vector<Layer>& Layers() {
       {"services/export", {"common/base"}},
       // Files and answers of other projects, as values: no stage, no backend, no gateway.
       {"services/hub/feeds", {"common/base", "common/credit", "common/stream"}},
+      {"services/hub/snapshot", {"common/base"}},
+      {"services/hub/collector",
+       {"common/base", "common/credit", "common/stream", "common/wire", "services/hub/feeds"}},
       {"services/view",
        {"common/base", "common/credit", "common/federation", "common/wire", "common/store", "common/stream",
         "common/stream/runtime", "services/stage", "services/claims", "services/accounts", "services/teams",

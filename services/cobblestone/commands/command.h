@@ -52,6 +52,7 @@ void AddReverse(Program& program);
 void AddReprice(Program& program);
 void AddConfig(Program& program);
 void AddDemo(Program& program);
+void AddHub(Program& program);
 
 // --config and --data.
 struct DataPlace {
