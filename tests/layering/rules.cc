@@ -32,6 +32,7 @@ const std::vector<Layer>& Layers() {
   static const std::vector<Layer> kLayers = {
       {"common/base", {}},
       {"common/credit", {"common/base"}},
+      {"common/federation", {"common/base", "common/credit"}},
       // Topics, partitions and the description of a refused record are types of the runtime.
       {"common/wire", {"common/base", "common/credit", "common/stream"}},
       {"common/store", {"common/base"}},
@@ -153,8 +154,8 @@ const Names kMayNameBackends = {"services/cobblestone", "services/access", "serv
                                 "common/client",        "common/sim",      "common/stream/index"};
 
 // The folders whose results must have the same bits on every machine and in every re-execution.
-const Names kStateCode = {"common/credit",     "services/stage", "services/claims",     "services/grants",
-                          "services/accounts", "services/teams", "services/coordinator"};
+const Names kStateCode = {"common/credit",   "common/federation", "services/stage", "services/claims",
+                          "services/grants", "services/accounts", "services/teams", "services/coordinator"};
 
 const std::set<std::string_view> kImpureHeaders = {
     "atomic",  "chrono",    "condition_variable", "cstdio",   "ctime",   "fcntl.h",    "filesystem",

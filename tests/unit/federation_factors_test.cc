@@ -1,0 +1,318 @@
+// Factors of plan classes over projects: docs/rules.md, section 53.
+#include "common/federation/factors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace cobblestone::federation {
+namespace {
+
+using credit::Resource;
+using testing::ElementsAre;
+
+constexpr double kNow = 1.8e9;
+constexpr double kDay = 86400;
+constexpr FactorRules kRules;
+
+// A version of a mixed app, with enough samples and work of today.
+VersionReport Version(std::uint32_t project, double scale, double credit = 1000, std::uint64_t version = 1) {
+  return {.project = project,
+          .project_name = "P" + std::to_string(project),
+          .app = 1,
+          .app_version = version,
+          .plan_class = "cuda",
+          .resource = Resource::kNvidia,
+          .samples = 500,
+          .scale = scale,
+          .recent_credit = credit,
+          .recent_time = kNow,
+          .both_kinds = true,
+          .time = kNow};
+}
+
+Factor Only(const Factors& factors) {
+  EXPECT_EQ(factors.factors.size(), 1u);
+  return factors.factors.empty() ? Factor{} : factors.factors.front();
+}
+
+Factor Of(const std::vector<VersionReport>& reports, const std::vector<Factor>& before = {},
+          const FactorRules& rules = kRules, double now = kNow) {
+  return Only(ComputeFactors(reports, rules, before, now));
+}
+
+TEST(Factors, AreTheMedianOverProjects) {
+  const Factor factor = Of({Version(1, 0.2), Version(2, 0.25), Version(3, 0.5)});
+  EXPECT_EQ(factor.plan_class, "cuda");
+  EXPECT_EQ(factor.resource, Resource::kNvidia);
+  EXPECT_EQ(factor.factor, 0.25);
+  EXPECT_EQ(factor.target, 0.25);
+  EXPECT_FALSE(factor.is_default);
+  EXPECT_TRUE(factor.is_computed);
+}
+
+TEST(Factors, ExactlyHalfOfTheWeightOnEitherSideGivesTheGeometricMean) {
+  // Four equal weights: half lies at or below 0.2, half at or above 0.8. sqrt(0.2 x 0.8) = 0.4.
+  EXPECT_DOUBLE_EQ(Of({Version(1, 0.1), Version(2, 0.2), Version(3, 0.8), Version(4, 1.6)}).factor, 0.4);
+  // The same value twice is not rounded by a root.
+  EXPECT_EQ(Of({Version(1, 0.1), Version(2, 0.3), Version(3, 0.3), Version(4, 1.6)}).factor, 0.3);
+}
+
+// The example of docs/rules.md: six projects with a weight of 600, 200, 100, 50, 30, 20. No project may have more than a
+// fifth: with two capped projects t = 0.2 x (2 t + 200), so t = 200/3 = 66.7, but the third has 100. With three
+// t = 0.2 x (3 t + 100) = 50, and the fourth has 50, so the level is 50: 50 + 50 + 50 + 50 + 30 + 20 = 250.
+TEST(Factors, NoProjectWeighsMoreThanAFifth) {
+  const Factor factor = Of({Version(1, 0.9, 600), Version(2, 0.3, 200), Version(3, 0.2, 100),
+                            Version(4, 0.25, 50), Version(5, 0.4, 30), Version(6, 0.1, 20)});
+  std::vector<double> shares;
+  for (const Contribution& one : factor.contributions) shares.push_back(one.weight);
+  EXPECT_THAT(shares, ElementsAre(testing::DoubleEq(0.2), testing::DoubleEq(0.2), testing::DoubleEq(0.2),
+                                  testing::DoubleEq(0.2), testing::DoubleEq(0.12), testing::DoubleEq(0.08)));
+  EXPECT_EQ(factor.contributions[0].credit, 600);
+  // Ascending values with their shares: 0.1 (8 %), 0.2 (28 %), 0.25 (48 %), 0.3 (68 %): half lies in 0.3.
+  EXPECT_EQ(factor.factor, 0.3);
+}
+
+TEST(Factors, FewerThanFiveProjectsWeighTheSame) {
+  for (const std::size_t projects : {3u, 4u, 5u}) {
+    std::vector<VersionReport> reports;
+    for (std::uint32_t p = 1; p <= projects; ++p) reports.push_back(Version(p, 0.1 * p, std::pow(10.0, p)));
+    for (const Contribution& one : Of(reports).contributions)
+      EXPECT_DOUBLE_EQ(one.weight, 1.0 / static_cast<double>(projects));
+  }
+}
+
+TEST(Factors, VersionsOfOneProjectBecomeOneValue) {
+  // The median of 0.1 (10), 0.2 (50) and 0.4 (30) is 0.2; the project's weight is their sum.
+  const Factor factor = Of({Version(1, 0.4, 30, 13), Version(1, 0.1, 10, 11), Version(1, 0.2, 50, 12),
+                            Version(2, 0.3), Version(3, 0.5)});
+  ASSERT_EQ(factor.contributions.size(), 3u);
+  EXPECT_EQ(factor.contributions[0].value, 0.2);
+  EXPECT_EQ(factor.contributions[0].credit, 90);
+  EXPECT_THAT(factor.contributions[0].versions, ElementsAre(11, 12, 13));
+  EXPECT_EQ(factor.factor, 0.3);
+}
+
+TEST(Factors, WeightsAreDecayedToOneInstant) {
+  std::vector<VersionReport> reports{Version(1, 0.1, 800), Version(2, 0.2), Version(3, 0.3)};
+  reports[0].recent_time = kNow - 14 * kDay;  // two half-lives
+  EXPECT_DOUBLE_EQ(Of(reports).contributions[0].credit, 200);
+  reports[0].recent_time = kNow + kDay;  // a clock that is ahead increases nothing
+  EXPECT_EQ(Of(reports).contributions[0].credit, 800);
+}
+
+TEST(Factors, NameEveryVersionThatIsLeftOutAndWhy) {
+  struct Case {
+    LeftOutReason reason;
+    void (*spoil)(VersionReport&);
+  };
+  const Case cases[] = {
+      {LeftOutReason::kNotANumber, [](VersionReport& r) { r.scale = std::nan(""); }},
+      {LeftOutReason::kNotANumber, [](VersionReport& r) { r.scale = -1; }},
+      {LeftOutReason::kNotANumber, [](VersionReport& r) { r.samples = HUGE_VAL; }},
+      {LeftOutReason::kNotANumber, [](VersionReport& r) { r.recent_credit = -HUGE_VAL; }},
+      {LeftOutReason::kNotANumber, [](VersionReport& r) { r.recent_time = std::nan(""); }},
+      {LeftOutReason::kDeprecated, [](VersionReport& r) { r.deprecated = true; }},
+      {LeftOutReason::kNoScale, [](VersionReport& r) { r.scale.reset(); }},
+      {LeftOutReason::kNoScale, [](VersionReport& r) { r.scale = 0; }},
+      {LeftOutReason::kGpuOnly, [](VersionReport& r) { r.both_kinds = false; }},
+      {LeftOutReason::kFewSamples, [](VersionReport& r) { r.samples = 99; }},
+      {LeftOutReason::kStale, [](VersionReport& r) { r.time = kNow - 31 * kDay; }},
+      {LeftOutReason::kStale, [](VersionReport& r) { r.recent_time = kNow - 31 * kDay; }},
+      {LeftOutReason::kNoCredit, [](VersionReport& r) { r.recent_credit = 0; }},
+  };
+  for (const Case& one : cases) {
+    std::vector<VersionReport> reports{Version(1, 0.2), Version(2, 0.25), Version(3, 0.5), Version(4, 99)};
+    one.spoil(reports[3]);
+    const Factor factor = Of(reports);
+    EXPECT_EQ(factor.factor, 0.25);
+    ASSERT_EQ(factor.left_out.size(), 1u) << LeftOutName(one.reason);
+    EXPECT_EQ(factor.left_out[0].project, 4u);
+    EXPECT_EQ(factor.left_out[0].reason, one.reason);
+  }
+}
+
+TEST(Factors, ACpuVersionBelongsToNoFactor) {
+  std::vector<VersionReport> reports{Version(1, 1), Version(2, 1), Version(3, 1)};
+  reports[0].resource = Resource::kCpu;
+  reports[1].resource = Resource::kUnknown;
+  reports[2].plan_class.clear();
+  const Factors factors = ComputeFactors(reports, kRules, {}, kNow);
+  EXPECT_TRUE(factors.factors.empty());
+  ASSERT_EQ(factors.left_out.size(), 3u);
+  for (const LeftOut& one : factors.left_out) EXPECT_EQ(one.reason, LeftOutReason::kNotGpu);
+}
+
+TEST(Factors, OnlyTheNewestReportOfAVersionCounts) {
+  std::vector<VersionReport> reports{Version(1, 0.2), Version(2, 0.25), Version(3, 0.5), Version(2, 0.3)};
+  reports[1].time = kNow - kDay;
+  const Factor factor = Of(reports);
+  EXPECT_EQ(factor.factor, 0.3);
+  ASSERT_EQ(factor.left_out.size(), 1u);
+  EXPECT_EQ(factor.left_out[0].reason, LeftOutReason::kSuperseded);
+}
+
+TEST(Factors, AreTheDefaultWhileFewerThanThreeProjectsContribute) {
+  const Factor factor = Of({Version(1, 0.5), Version(2, 0.5)});
+  EXPECT_EQ(factor.factor, 0.1);
+  EXPECT_TRUE(factor.is_default);
+  EXPECT_FALSE(factor.is_computed);
+  EXPECT_TRUE(factor.contributions.empty());
+  ASSERT_EQ(factor.left_out.size(), 2u);
+  EXPECT_EQ(factor.left_out[0].reason, LeftOutReason::kTooFewProjects);
+  // The default is a guess: the first target from reports is in force at once.
+  EXPECT_EQ(Of({Version(1, 0.5), Version(2, 0.5), Version(3, 0.5)}, {factor}).factor, 0.5);
+}
+
+TEST(Factors, MoveByAtMostATenthInAnEpoch) {
+  std::vector<Factor> before{Of({Version(1, 0.2), Version(2, 0.2), Version(3, 0.2)})};
+  const std::vector<VersionReport> later{Version(1, 0.4), Version(2, 0.4), Version(3, 0.4)};
+  // 0.2 x 1.1^7 = 0.3897; the eighth step reaches 0.4.
+  for (int epoch = 1; epoch <= 7; ++epoch) {
+    before = {Of(later, before)};
+    EXPECT_DOUBLE_EQ(before[0].factor, 0.2 * std::pow(1.1, epoch));
+    EXPECT_EQ(before[0].target, 0.4);
+  }
+  EXPECT_EQ(Of(later, before).factor, 0.4);
+}
+
+// Two of three projects leave: the factor goes back to the default in steps, and the class then disappears.
+TEST(Factors, GoBackToTheDefaultInStepsWhenProjectsLeave) {
+  std::vector<Factor> before{Of({Version(1, 0.2), Version(2, 0.2), Version(3, 0.2)})};
+  // 0.2 / 1.1^7 = 0.1026; the eighth step reaches 0.1.
+  for (int epoch = 1; epoch <= 7; ++epoch) {
+    before = {Of({Version(3, 0.2)}, before)};
+    EXPECT_TRUE(before[0].is_default);
+    EXPECT_TRUE(before[0].is_computed);
+    EXPECT_NEAR(before[0].factor, 0.2 / std::pow(1.1, epoch), 1e-12);
+  }
+  // Reports of no project at all: the last step is made without them.
+  before = ComputeFactors({}, kRules, before, kNow).factors;
+  ASSERT_EQ(before.size(), 1u);
+  EXPECT_EQ(before[0].factor, 0.1);
+  EXPECT_FALSE(before[0].is_computed);
+  EXPECT_TRUE(ComputeFactors({}, kRules, before, kNow).factors.empty());
+}
+
+// A factor that a GPU-only app uses must not come back as a report (S000 gives no rule; the factor would feed itself).
+TEST(Factors, TheScaleOfAGpuOnlyAppNeverEnters) {
+  std::vector<VersionReport> reports{Version(1, 0.2), Version(2, 0.25), Version(3, 0.5)};
+  const Factor without = Of(reports);
+  for (std::uint32_t p = 4; p < 40; ++p) {
+    reports.push_back(Version(p, without.factor, 1e9));
+    reports.back().both_kinds = false;
+  }
+  const Factor with = Of(reports);
+  EXPECT_EQ(with.factor, without.factor);
+  EXPECT_EQ(with.contributions, without.contributions);
+  EXPECT_EQ(with.left_out.size(), 36u);
+}
+
+// ---- Properties ------------------------------------------------------------------------------------------------
+
+double Between(double least, double most) {
+  return least * std::pow(most / least, *rc::gen::inRange(0, 1000001) / 1e6);
+}
+
+// Honest projects whose scales agree within 10 %, with any weights.
+std::vector<VersionReport> HonestProjects(int least, int most) {
+  std::vector<VersionReport> reports;
+  const int n = *rc::gen::inRange(least, most + 1);
+  const double base = Between(0.01, 1);
+  for (int p = 1; p <= n; ++p)
+    reports.push_back(Version(static_cast<std::uint32_t>(p), base * Between(1, 1.1), Between(1e-3, 1e9)));
+  return reports;
+}
+
+// Between the last bits of 10 %.
+constexpr double kTenPercent = 1.1 * (1 + 1e-12);
+
+RC_GTEST_PROP(FactorsProperty, OneLiarWithLessThanHalfOfTheWeightMovesNoFactorByMoreThanTenPercent, ()) {
+  std::vector<VersionReport> reports = HonestProjects(3, 30);
+  const double honest = Of(reports).factor;
+  double weight = 0;
+  for (const VersionReport& one : reports) weight += one.recent_credit;
+  const double lie = *rc::gen::element(1e-300, 1e-9, 1e-3, 10.0, 1e9, 1e300);
+  // Below one half of all the weight, before the cap.
+  reports.push_back(Version(99, lie, weight * Between(1e-6, 0.999999)));
+  const Factor factor = Of(reports);
+  RC_ASSERT(factor.factor <= honest * kTenPercent);
+  RC_ASSERT(factor.factor >= honest / kTenPercent);
+}
+
+RC_GTEST_PROP(FactorsProperty, OneLiarHasLessThanHalfOfTheWeightAfterTheCapWhateverItClaims, ()) {
+  std::vector<VersionReport> reports = HonestProjects(2, 30);
+  const double lie = *rc::gen::element(1e-300, 1e-9, 1e-3, 10.0, 1e9, 1e300);
+  reports.push_back(Version(99, lie, *rc::gen::element(1e-9, 1.0, 1e12, 1e300)));
+  const Factor factor = Of(reports);
+  const double limit = std::max(0.2, 1.0 / static_cast<double>(reports.size())) * (1 + 1e-9);
+  double sum = 0;
+  for (const Contribution& one : factor.contributions) {
+    RC_ASSERT(one.weight <= limit);
+    sum += one.weight;
+  }
+  RC_ASSERT(std::abs(sum - 1) < 1e-9);
+  double least = HUGE_VAL;
+  double most = 0;
+  for (const VersionReport& one : reports) {
+    if (one.project == 99) continue;
+    least = std::min(least, *one.scale);
+    most = std::max(most, *one.scale);
+  }
+  RC_ASSERT(factor.factor >= least * (1 - 1e-12));
+  RC_ASSERT(factor.factor <= most * (1 + 1e-12));
+}
+
+VersionReport AnyReport() {
+  VersionReport report =
+      Version(*rc::gen::inRange(1u, 8u), *rc::gen::element(0.0, 0.1, 0.1, 0.2, 0.3, 5.0),
+              *rc::gen::element(0.0, 1.0, 7.0, 7.0, 1e9, 1e300), *rc::gen::inRange(1u, 4u));
+  report.plan_class = *rc::gen::element<std::string>("cuda", "opencl_amd", "");
+  report.resource = *rc::gen::element(Resource::kNvidia, Resource::kAmd, Resource::kCpu);
+  report.both_kinds = *rc::gen::inRange(0, 4) != 0;
+  report.samples = *rc::gen::element(0.0, 99.0, 100.0, 1e6, std::numeric_limits<double>::quiet_NaN());
+  report.time = kNow - *rc::gen::element(0.0, 1.0, 1.0, 40.0) * kDay;
+  report.recent_time = kNow - *rc::gen::element(-1.0, 0.0, 3.3, 40.0) * kDay;
+  return report;
+}
+
+RC_GTEST_PROP(FactorsProperty, TheOrderOfReportsChangesNoBit, ()) {
+  std::vector<VersionReport> reports;
+  const int n = *rc::gen::inRange(0, 60);
+  for (int i = 0; i < n; ++i) reports.push_back(AnyReport());
+  std::vector<Factor> before = ComputeFactors(reports, kRules, {}, kNow - kDay).factors;
+  const Factors once = ComputeFactors(reports, kRules, before, kNow);
+  for (std::size_t i = reports.size(); i > 1; --i)
+    std::swap(reports[i - 1], reports[*rc::gen::inRange<std::size_t>(0, i)]);
+  std::reverse(before.begin(), before.end());
+  RC_ASSERT(ComputeFactors(reports, kRules, before, kNow) == once);
+}
+
+RC_GTEST_PROP(FactorsProperty, NoFactorMovesByMoreThanTheSlewLimit, ()) {
+  std::vector<Factor> before;
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    std::vector<VersionReport> reports;
+    const int n = *rc::gen::inRange(0, 30);
+    for (int i = 0; i < n; ++i) reports.push_back(AnyReport());
+    std::vector<Factor> now = ComputeFactors(reports, kRules, before, kNow).factors;
+    for (const Factor& old : before) {
+      if (!old.is_computed) continue;
+      const auto same = std::find_if(now.begin(), now.end(), [&](const Factor& f) {
+        return f.plan_class == old.plan_class && f.resource == old.resource;
+      });
+      RC_ASSERT(same != now.end());
+      RC_ASSERT(same->factor <= old.factor * kRules.slew);
+      RC_ASSERT(same->factor >= old.factor / kRules.slew);
+    }
+    before = std::move(now);
+  }
+}
+
+}  // namespace
+}  // namespace cobblestone::federation
