@@ -132,6 +132,14 @@ struct GatewaySettings {
   bool access_log = false;
 };
 
+// The federation hub whose factors of plan classes this deployment uses.
+struct HubSettings {
+  std::string url;  // http:// or https://, without a '/' at its end; empty: no hub
+  bool factors = true;
+  Duration interval = std::chrono::minutes(10);
+  std::string ca_file;  // empty: the system's
+};
+
 struct MetricsSettings {
   std::string listen;  // host:port; empty: disabled
 };
@@ -164,6 +172,7 @@ struct RunSettings {
   bool sync = true;
   ListenSettings listen;
   GatewaySettings gateway;
+  HubSettings hub;
   MetricsSettings metrics;
   Duration future_limit = std::chrono::hours(1);
   LogSettings log;

@@ -24,9 +24,18 @@ std::string KafkaViewMetrics::Render() const {
     if (slot.committed)
       lag.Add(labels, static_cast<double>(*slot.committed - std::min(*slot.committed, slot.shown)));
   }
+  {
+    const std::lock_guard lock(mutex_);
+    if (hub_) metrics::AddHub(hub_(), &all);
+  }
   metrics::AddDisk(data_directory_, &all);
   metrics::AddProcess(&all);
   return all.Text();
+}
+
+void KafkaViewMetrics::SetHub(std::function<metrics::HubLook()> look) {
+  const std::lock_guard lock(mutex_);
+  hub_ = std::move(look);
 }
 
 metrics::Health KafkaViewMetrics::health() const {

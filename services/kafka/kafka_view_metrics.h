@@ -4,10 +4,13 @@
 // Threads: any.
 #pragma once
 
+#include <functional>
+#include <mutex>
 #include <string>
 
 #include "services/kafka/kafka_view.h"
 #include "services/metrics/health.h"
+#include "services/metrics/hub_families.h"
 
 namespace cobblestone::kafka {
 
@@ -20,10 +23,14 @@ class KafkaViewMetrics {
   // Prometheus' text (services/metrics/families.h). Queries the brokers for committed positions.
   [[nodiscard]] std::string Render() const;
   [[nodiscard]] metrics::Health health() const;
+  // From now on renders what `look` returns, too; empty: no more.
+  void SetHub(std::function<metrics::HubLook()> look);
 
  private:
   KafkaView& view_;
   const std::string data_directory_;
+  mutable std::mutex mutex_;
+  std::function<metrics::HubLook()> hub_;  // guarded by mutex_
 };
 
 }  // namespace cobblestone::kafka

@@ -62,7 +62,7 @@ const std::vector<Layer>& Layers() {
       {"services/boinc", {"common/base", "common/credit", "common/wire"}},
       {"services/export", {"common/base"}},
       {"services/view",
-       {"common/base", "common/credit", "common/wire", "common/store", "common/stream",
+       {"common/base", "common/credit", "common/federation", "common/wire", "common/store", "common/stream",
         "common/stream/runtime", "services/stage", "services/claims", "services/accounts", "services/teams",
         "services/coordinator"}},
       {"services/gateway", {"common/base", "common/http", "common/settings", "common/wire", "services/view"}},
@@ -103,6 +103,10 @@ const std::vector<Layer>& Layers() {
         "services/export"}},
       {"services/cli", {"common", "services"}},
       {"services/access", {"common", "services"}},
+      {"services/factors",
+       {"common/base", "common/credit", "common/federation", "common/settings", "common/wire",
+        "common/stream", "services/stage", "services/coordinator", "services/view", "services/gateway",
+        "services/metrics"}},
       {"services/backup", {"common", "services"}},
       {"services/cobblestone", {"common", "services"}},
       // Code for others to copy. It includes nothing of this project.
@@ -135,6 +139,7 @@ const std::vector<Confined>& ConfinedLibraries() {
       {"prometheus-cpp", "prometheus/.*", "deps::prometheus", {"services/metrics/"}},
       {"Boost", "boost/.*", "deps::asio", {"common/http/", "tests/fuzz/"}},
       {"simdjson", "simdjson\\.h", "deps::simdjson", {"common/wire/"}},
+      {"libcurl", "curl/.*", "deps::curl", {"services/factors/"}},
       // A client for tests, and for examples that schedulers copy.
       {"cpp-httplib", "httplib\\.h", "deps::httplib", {"tests/", "examples/"}},
       {"generated protobuf",
