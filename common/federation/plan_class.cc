@@ -53,4 +53,23 @@ Resource ResourceOfPlanClass(std::string_view plan_class) {
   return found;
 }
 
+std::string_view ResourceName(Resource resource) {
+  switch (resource) {
+    case Resource::kCpu: return "cpu";
+    case Resource::kNvidia: return "nvidia";
+    case Resource::kAmd: return "amd";
+    case Resource::kIntelGpu: return "intel_gpu";
+    case Resource::kAppleGpu: return "apple_gpu";
+    case Resource::kUnknown: break;
+  }
+  return "unknown";
+}
+
+Resource ResourceOfName(std::string_view name) {
+  for (const Resource resource :
+       {Resource::kCpu, Resource::kNvidia, Resource::kAmd, Resource::kIntelGpu, Resource::kAppleGpu})
+    if (ResourceName(resource) == name) return resource;
+  return Resource::kUnknown;
+}
+
 }  // namespace cobblestone::federation

@@ -17,4 +17,9 @@ namespace cobblestone::federation {
 // BOINC searches for the letters instead: "native_mt" contains "ati", and "opencl_amd" contains no word of its list.
 credit::Resource ResourceOfPlanClass(std::string_view plan_class);
 
+// "cpu", "nvidia", "amd", "intel_gpu", "apple_gpu", "unknown": in what projects and hubs publish.
+std::string_view ResourceName(credit::Resource resource);
+// kUnknown for every other text.
+credit::Resource ResourceOfName(std::string_view name);
+
 }  // namespace cobblestone::federation

@@ -281,6 +281,14 @@ std::vector<Option> MakeOptions() {
       Time("quota.burst", COBBLESTONE_AT(quota.burst), kSecond, kHour,
            "time whose quota a project may use at once after a pause; longer suits senders of large batches"),
 
+      Text("hub.url", COBBLESTONE_AT(hub.url), "http://HOST:PORT or https://HOST; empty for none", true,
+           "federation hub of this deployment's projects; one process asks it (docs/operations/hub.md)"),
+      Flag("hub.factors", COBBLESTONE_AT(hub.factors),
+           "apply the hub's factors of plan classes to apps that have GPU versions only"),
+      Time("hub.interval", COBBLESTONE_AT(hub.interval), kSecond, kDay,
+           "time between two questions to the hub; its factors change about once a day"),
+      Text("hub.ca_file", COBBLESTONE_AT(hub.ca_file), "a PEM file; empty for the system's", true,
+           "certificate authorities that may sign the hub's certificate"),
       Text("metrics.listen", COBBLESTONE_AT(metrics.listen),
            "host:port such as 127.0.0.1:9464, port 0 for any free port; empty for none", true,
            "address of /metrics (Prometheus) and /health; without authentication, so do not "

@@ -305,6 +305,7 @@ class Reader {
       Error(GivenAt({"role", "kafka.slots"}),
             "role: hub requires kafka.slots: together, because a hub has one stage per slot");
     CheckGateway(s.gateway);
+    CheckHub(s);
     const std::pair<const char*, const std::string*> kafka_names[] = {{"kafka.prefix", &s.kafka.prefix},
                                                                       {"kafka.instance", &s.kafka.instance}};
     for (const auto& [key, name] : kafka_names) {
@@ -336,6 +337,23 @@ class Reader {
                 std::to_string(kLongestSocketPath) +
                 " bytes that the system allows for a socket; set listen.socket to a shorter path");
     }
+  }
+
+  void CheckHub(const RunSettings& s) {
+    if (s.hub.url.empty()) return;
+    const bool plain = s.hub.url.starts_with("http://");
+    const std::string_view place =
+        std::string_view(s.hub.url).substr(std::min<std::size_t>(s.hub.url.size(), plain ? 7 : 8));
+    if ((!plain && !s.hub.url.starts_with("https://")) || place.empty() || place.ends_with('/') ||
+        place.find_first_of(" \t?#@") != place.npos)
+      Error(GivenAt({"hub.url"}),
+            "hub.url: found " + Shown(s.hub.url) +
+                "; allowed: http://HOST:PORT or https://HOST, with a path if the hub has one, "
+                "without a '/' at the end, user name or query");
+    if (s.hub.factors && s.order == Order::kLockstep)
+      Error(
+          GivenAt({"hub.url", "order"}),
+          "hub.url: with order: lockstep only `cobblestone ingest` may send events; set hub.factors: false");
   }
 
   void CheckGateway(const GatewaySettings& gateway) {

@@ -142,6 +142,14 @@ struct QuotaSettings {
   Duration burst = std::chrono::seconds(10);
 };
 
+// The federation hub whose factors of plan classes this deployment uses.
+struct HubSettings {
+  std::string url;  // http:// or https://, without a '/' at its end; empty: no hub
+  bool factors = true;
+  Duration interval = std::chrono::minutes(10);
+  std::string ca_file;  // empty: the system's
+};
+
 struct MetricsSettings {
   std::string listen;  // host:port; empty: disabled
 };
@@ -179,6 +187,7 @@ struct RunSettings {
   ListenSettings listen;
   GatewaySettings gateway;
   QuotaSettings quota;
+  HubSettings hub;
   MetricsSettings metrics;
   Duration future_limit = std::chrono::hours(1);
   LogSettings log;

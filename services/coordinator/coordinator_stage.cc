@@ -67,12 +67,13 @@ CoordinatorStage::CoordinatorStage(const CoordinatorOptions& options, stream::Ta
       relay_(tables, kRelayTable, options.partitions, kWatermarkedTopics),
       awaited_(tables, kAwaitedTable, true),
       profiles_(tables, kProfileTable, false),
-      names_(tables, kNameTable, false) {
+      names_(tables, kNameTable, false),
+      factor_origins_(tables, kFactorOriginsTable, false) {
   pending_.MarkWaiting("samples");
 }
 
 std::vector<stream::TableBase*> CoordinatorStage::tables() {
-  return {&projects_, &pending_, relay_.table(), &awaited_, &profiles_, &names_};
+  return {&projects_, &pending_, relay_.table(), &awaited_, &profiles_, &names_, &factor_origins_};
 }
 
 Status CoordinatorStage::Opened() {
@@ -152,6 +153,9 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
       state.passed.resize(options_.partitions);
       state.catalogue = std::move(changed);
       Remember(record, *event, state);
+      if (const auto* factor = std::get_if<wire::PlanClassFactor>(&event->body))
+        factor_origins_.Mutable(ProjectKey(project)).origins[factor->plan_class] = {
+            .time = event->head.time, .provenance = factor->provenance};
       bytes_.clear();
       wire::EncodeControlEvent({.project = project,
                                 .sequence = ++state.sequence,

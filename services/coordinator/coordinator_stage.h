@@ -134,6 +134,7 @@ class CoordinatorStage final : public stream::Stage {
   stream::Table<AwaitedStages> awaited_;
   stream::Table<stage::ProjectProfileRow> profiles_;
   stream::Table<ProjectNameRow> names_;
+  stream::Table<FactorOriginsRow> factor_origins_;
   bool awaits_ = false;                  // derived: the row of `awaited_` is not 0
   std::vector<credit::Sample> samples_;  // reused
   std::string bytes_;

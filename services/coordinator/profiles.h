@@ -1,7 +1,8 @@
-// The coordinator's project data for statistics files (services/stage/profile_rows.h): one row per project (id
-// 0), for readers of the store.
+// The coordinator's project data for readers of the store, one row per project (id 0): for statistics files
+// (services/stage/profile_rows.h), and the origin of factors.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "services/stage/profile_rows.h"
@@ -22,7 +23,29 @@ struct ProjectNameRow {
   }
 };
 
+// Where a factor in force comes from: the plan_class_factor event that set it.
+struct FactorOrigin {
+  double time = 0;  // of the event, UNIX s
+  std::string provenance;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.time, s.provenance);
+  }
+};
+
+// By plan class. A factor that an older version of this program accepted has no origin.
+struct FactorOriginsRow {
+  std::map<std::string, FactorOrigin> origins;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.origins);
+  }
+};
+
 inline constexpr stream::TableSpec<stage::ProjectProfileRow> kProfileTable{.id = 68, .version = 1};
 inline constexpr stream::TableSpec<ProjectNameRow> kNameTable{.id = 69, .version = 1};
+inline constexpr stream::TableSpec<FactorOriginsRow> kFactorOriginsTable{.id = 95, .version = 1};
 
 }  // namespace cobblestone::coordinator

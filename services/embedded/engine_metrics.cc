@@ -175,6 +175,7 @@ std::string EngineMetrics::Render() {
   metrics::LedgerCounts counts = engine_.ledger_counts();
   {
     const std::lock_guard lock(mutex_);
+    if (hub_) metrics::AddHub(hub_(), &all);
     CountRefused();
     counts.refused = refused_;
   }
@@ -184,6 +185,11 @@ std::string EngineMetrics::Render() {
   metrics::AddDisk(engine_.settings().data_directory, &all);
   metrics::AddProcess(&all);
   return all.Text();
+}
+
+void EngineMetrics::SetHub(std::function<metrics::HubLook()> look) {
+  const std::lock_guard lock(mutex_);
+  hub_ = std::move(look);
 }
 
 metrics::Health EngineMetrics::health() const {

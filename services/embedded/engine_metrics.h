@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -13,6 +14,7 @@
 #include "services/embedded/engine.h"
 #include "services/metrics/families.h"
 #include "services/metrics/health.h"
+#include "services/metrics/hub_families.h"
 
 namespace cobblestone::embedded {
 
@@ -24,6 +26,8 @@ class EngineMetrics {
   // Prometheus' text (services/metrics/families.h).
   [[nodiscard]] std::string Render();
   [[nodiscard]] metrics::Health health() const;
+  // From now on renders what `look` returns, too; empty: no more.
+  void SetHub(std::function<metrics::HubLook()> look);
 
  private:
   void AddSlots(metrics::Families* all) const;
@@ -35,6 +39,7 @@ class EngineMetrics {
   Engine& engine_;
   std::mutex mutex_;
   // Guarded by mutex_.
+  std::function<metrics::HubLook()> hub_;
   std::uint64_t refused_next_ = 0;
   std::map<std::pair<ProjectId, wire::RefusalReason>, std::uint64_t> refused_;
 };

@@ -331,6 +331,15 @@ Answer Handlers::ScalesHistory(const Request& request) {
   return About(*project, [&] { return questions_.ScalesHistory(*project, wanted); });
 }
 
+// For a federation hub: facts of app versions, and none of people.
+Answer Handlers::AppVersions(const Request& request) {
+  if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
+  const auto project = ProjectOf(request);
+  if (!project.ok()) return ErrorAnswer(project.status());
+  const auto data = questions_.AppVersions(*project);
+  return data.ok() ? JsonAnswer(*data) : ErrorAnswer(data.status());
+}
+
 // Removes the records of a result that the viewer may not see: a host may have had another owner before, and
 // another host may have reported the result. False if nothing is left.
 bool Handlers::ShowExplained(const Rights& viewer, ProjectId project, json& data) {

@@ -45,6 +45,7 @@ class Handlers {
   Answer Catalogue(const Request& request);
   Answer Scales(const Request& request);
   Answer ScalesHistory(const Request& request);
+  Answer AppVersions(const Request& request);
   Answer ProjectEstimates(const Request& request);
   Answer Search(const Request& request);
   Answer TopUsers(const Request& request);

@@ -20,6 +20,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/api/v1/projects/{project}/catalogue", Needs::kRead, &Handlers::Catalogue},
     {"GET", "/api/v1/projects/{project}/scales", Needs::kRead, &Handlers::Scales},
     {"GET", "/api/v1/projects/{project}/scales/history", Needs::kRead, &Handlers::ScalesHistory},
+    {"GET", "/api/v1/projects/{project}/app_versions", Needs::kRead, &Handlers::AppVersions},
     {"GET", "/api/v1/projects/{project}/estimates", Needs::kRead, &Handlers::ProjectEstimates},
     {"GET", "/api/v1/projects/{project}/search", Needs::kRead, &Handlers::Search},
     {"GET", "/api/v1/projects/{project}/scheduler-reply", Needs::kRead, &Handlers::SchedulerReply},

@@ -41,9 +41,18 @@ std::string KafkaViewMetrics::Render() const {
       lag.Add(labels, static_cast<double>(*slot.committed - std::min(*slot.committed, slot.shown)));
   }
   metrics::AddQuotas(QuotaLooks(quotas_), &all);
+  {
+    const std::lock_guard lock(mutex_);
+    if (hub_) metrics::AddHub(hub_(), &all);
+  }
   metrics::AddDisk(data_directory_, &all);
   metrics::AddProcess(&all);
   return all.Text();
+}
+
+void KafkaViewMetrics::SetHub(std::function<metrics::HubLook()> look) {
+  const std::lock_guard lock(mutex_);
+  hub_ = std::move(look);
 }
 
 metrics::Health KafkaViewMetrics::health() const {

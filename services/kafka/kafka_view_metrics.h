@@ -4,11 +4,14 @@
 // Threads: any.
 #pragma once
 
+#include <functional>
+#include <mutex>
 #include <string>
 
 #include "services/intake/quotas.h"
 #include "services/kafka/kafka_view.h"
 #include "services/metrics/health.h"
+#include "services/metrics/hub_families.h"
 
 namespace cobblestone::kafka {
 
@@ -21,11 +24,15 @@ class KafkaViewMetrics {
   // Prometheus' text (services/metrics/families.h). Queries the brokers for committed positions.
   [[nodiscard]] std::string Render() const;
   [[nodiscard]] metrics::Health health() const;
+  // From now on renders what `look` returns, too; empty: no more.
+  void SetHub(std::function<metrics::HubLook()> look);
 
  private:
   KafkaView& view_;
   const intake::Quotas& quotas_;
   const std::string data_directory_;
+  mutable std::mutex mutex_;
+  std::function<metrics::HubLook()> hub_;  // guarded by mutex_
 };
 
 }  // namespace cobblestone::kafka

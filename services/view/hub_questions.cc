@@ -8,6 +8,7 @@
 
 #include "common/credit/model/constants.h"
 #include "common/federation/factors.h"
+#include "common/federation/plan_class.h"
 #include "common/wire/control/topics.h"
 #include "services/feeds/feed_rows.h"
 #include "services/members/member_rows.h"
@@ -30,18 +31,6 @@ const char* ConditionName(wire::FeedCondition condition) {
     case wire::FeedCondition::kMoved: return "moved";
     case wire::FeedCondition::kUnreachable: return "unreachable";
     case wire::FeedCondition::kUnknown: break;
-  }
-  return "unknown";
-}
-
-const char* ResourceName(credit::Resource resource) {
-  switch (resource) {
-    case credit::Resource::kCpu: return "cpu";
-    case credit::Resource::kNvidia: return "nvidia";
-    case credit::Resource::kAmd: return "amd";
-    case credit::Resource::kIntelGpu: return "intel_gpu";
-    case credit::Resource::kAppleGpu: return "apple_gpu";
-    case credit::Resource::kUnknown: break;
   }
   return "unknown";
 }
@@ -90,7 +79,7 @@ json ProjectJson(std::uint32_t number, const feeds::ProjectRow& row) {
 }
 
 json FactorJson(const federation::Factor& factor) {
-  json shown{{"plan_class", factor.plan_class}, {"resource", ResourceName(factor.resource)},
+  json shown{{"plan_class", factor.plan_class}, {"resource", federation::ResourceName(factor.resource)},
              {"factor", Number(factor.factor)}, {"target", Number(factor.target)},
              {"is_default", factor.is_default}, {"contributions", json::array()},
              {"left_out", json::array()}};

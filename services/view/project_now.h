@@ -12,6 +12,7 @@ struct Questions::ProjectNow {
   std::uint64_t sequence = 0;  // of the coordinator's commits
   coordinator::ProjectState state;
   bool consent_wanted = false;  // statistics name only users who have consented
+  coordinator::FactorOriginsRow factors;
 };
 
 inline stream::Key KeyOf(ProjectId project, std::uint64_t id) {

@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/credit/model/constants.h"
 #include "common/credit/policies/policy.h"
+#include "common/federation/plan_class.h"
 #include "common/wire/control/topics.h"
 #include "common/wire/ledger/refused_codec.h"
 #include "services/coordinator/profiles.h"
@@ -56,6 +58,9 @@ Result<std::shared_ptr<const Questions::ProjectNow>> Questions::Now(ProjectId pr
   if (!profile.ok()) return profile.status();
   now->consent_wanted =
       *profile && (*profile)->profile.has_consent_type && (*profile)->profile.consent_enabled;
+  auto factors = Find(**rows, coordinator::kFactorOriginsTable, KeyOf(project, 0));
+  if (!factors.ok()) return factors.status();
+  if (*factors) now->factors = std::move(**factors);
   const std::lock_guard lock(mutex_);
   projects_[project.value] = now;
   return std::shared_ptr<const ProjectNow>(now);
@@ -243,11 +248,73 @@ Result<json> Questions::Scales(ProjectId project) {
     }
     versions.push_back(j);
   }
+  json factors = json::array();
+  for (const auto& [plan_class, factor] : state.catalogue.plan_class_factors) {
+    json j{{"plan_class", plan_class}, {"factor", Number(factor)}};
+    const auto origin = (*now)->factors.origins.find(plan_class);
+    if (origin != (*now)->factors.origins.end()) {
+      j["time"] = Number(origin->second.time);
+      j["provenance"] = origin->second.provenance;
+    }
+    factors.push_back(j);
+  }
+  return json{{"project", project.value},   {"epoch", table.epoch},
+              {"time", Number(table.time)}, {"apps", apps},
+              {"versions", versions},       {"factors", factors}};
+}
+
+namespace {
+
+json PublishedVersion(std::uint64_t id, const credit::AppVersionRow& version,
+                      const coordinator::ProjectState& state) {
+  const credit::ScaleTable& table = state.scales.table;
+  const auto app = state.catalogue.apps.find(version.app.value);
+  const auto app_scale = table.apps.find(version.app.value);
+  const auto found = table.versions.find(id);
+  const credit::VersionScale none;
+  const credit::VersionScale& scale = found != table.versions.end() ? found->second : none;
+  const credit::RecentAverage recent{.value = scale.expavg_credit, .time = scale.expavg_time};
+  const double credit = credit::DecayedAverage(recent, table.time, credit::kRecentAverageHalfLife);
+  const auto resource = version.resource != credit::Resource::kUnknown
+                            ? version.resource
+                            : federation::ResourceOfPlanClass(version.plan_class);
+  // A mean is 0 while no version of its kind is above the threshold.
+  const bool both_kinds =
+      app_scale != table.apps.end() && app_scale->second.cpu_mean > 0 && app_scale->second.gpu_mean > 0;
+  return {{"app", version.app.value},
+          {"app_name", app != state.catalogue.apps.end() ? app->second.name : std::string()},
+          {"app_version", id},
+          {"version_num", version.version_num},
+          {"platform", std::to_string(version.platform)},
+          {"plan_class", version.plan_class},
+          {"resource", federation::ResourceName(resource)},
+          {"samples", Number(scale.pfc.n)},
+          {"scale", scale.scale > 0 ? Number(scale.scale) : json()},
+          {"recent_credit", Number(credit)},
+          {"last_credit", Number(recent.time)},
+          {"both_kinds", both_kinds},
+          {"deprecated", version.deprecated}};
+}
+
+}  // namespace
+
+Result<json> Questions::AppVersions(ProjectId project) {
+  const auto now = Now(project);
+  if (!now.ok()) return now.status();
+  const auto rows = state_.Of(Stage::kCoordinator, 0);
+  if (!rows.ok()) return rows.status();
+  auto calls = Calls(**rows);
+  if (!calls.ok()) return calls.status();
+  const coordinator::ProjectState& state = (*now)->state;
+  json versions = json::array();
+  for (const auto& [id, version] : state.catalogue.versions)
+    if (!version.deleted) versions.push_back(PublishedVersion(id, version, state));
   return json{{"project", project.value},
-              {"epoch", table.epoch},
-              {"time", Number(table.time)},
-              {"apps", apps},
-              {"versions", versions}};
+              {"name", (*calls)[project.value].name},
+              {"url", (*calls)[project.value].url},
+              {"epoch", state.scales.table.epoch},
+              {"as_of", Number(state.scales.table.time)},
+              {"app_versions", versions}};
 }
 
 Result<json> Questions::ScalesHistory(ProjectId project, const EpochsWanted& wanted) {

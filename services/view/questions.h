@@ -126,7 +126,11 @@ class Questions {
   // which its averages are decayed.
   Result<nlohmann::json> SchedulerReply(ProjectId project, HostId host);
 
+  // With the factors of plan classes in force, and where they come from.
   Result<nlohmann::json> Scales(ProjectId project);
+  // What the project publishes for a federation hub, by app version: scale, samples and recent credit as of the newest
+  // epoch. "as_of": the time of that epoch, UNIX s. kNotFound: the project has no catalogue yet.
+  Result<nlohmann::json> AppVersions(ProjectId project);
   // In ascending order of epoch.
   Result<nlohmann::json> ScalesHistory(ProjectId project, const EpochsWanted& wanted);
 

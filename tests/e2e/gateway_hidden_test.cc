@@ -191,6 +191,7 @@ std::vector<Asked> Table() {
       {"GET", "/api/v1/projects/{project}/catalogue", {p + "/catalogue"}},
       {"GET", "/api/v1/projects/{project}/scales", {p + "/scales"}},
       {"GET", "/api/v1/projects/{project}/scales/history", {p + "/scales/history"}},
+      {"GET", "/api/v1/projects/{project}/app_versions", {p + "/app_versions"}},
       {"GET", "/api/v1/projects/{project}/estimates", {p + "/estimates"}},
       {"GET", "/api/v1/projects/{project}/search", searches},
       {"GET", "/api/v1/projects/{project}/scheduler-reply",

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -111,7 +112,27 @@ TEST_F(GatewayTest, EveryQuestionHasItsAnswer) {
   EXPECT_EQ(data("/top/hosts?by=rac")["count"], 20);
   EXPECT_FALSE(data("/top/teams")["rows"].empty());
   EXPECT_EQ(data("/search?q=1&kind=user")[0]["id"], 1);
-  EXPECT_EQ(data("/scales")["project"], 1);
+  const json scales = data("/scales");
+  EXPECT_EQ(scales["project"], 1);
+  // For hubs, without a token and without `data` around it: the same figures, as of the epoch.
+  const Reply published = served.Get("/api/v1/projects/1/app_versions");
+  ASSERT_EQ(published.status, 200) << published.body;
+  const json versions_for_hub = published.json();
+  EXPECT_EQ(versions_for_hub["project"], 1);
+  EXPECT_EQ(versions_for_hub["epoch"], scales["epoch"]);
+  EXPECT_EQ(versions_for_hub["as_of"], scales["time"]);
+  ASSERT_EQ(versions_for_hub["app_versions"].size(), scales["versions"].size());
+  for (std::size_t i = 0; i < scales["versions"].size(); ++i) {
+    const json& row = versions_for_hub["app_versions"][i];
+    const json& scale = scales["versions"][i];
+    EXPECT_EQ(row["app_version"], scale["app_version"]);
+    EXPECT_EQ(row["samples"], scale["pfc"]["n"]);
+    EXPECT_EQ(row["scale"].is_null(), scale["scale"] == 0.0);
+    EXPECT_EQ(row["last_credit"], scale["expavg_time"]);
+    const double credit = scale["expavg_credit"];
+    const double age = std::max(0.0, scales["time"].get<double>() - scale["expavg_time"].get<double>());
+    EXPECT_NEAR(row["recent_credit"], credit * std::exp2(-age / (7 * 86400)), 1e-9 * std::abs(credit));
+  }
   EXPECT_EQ(data("/estimates")["provisional"], "0.000000");
   EXPECT_FALSE(data("/scales/history").empty());
   EXPECT_FALSE(data("/catalogue")["apps"].empty());

@@ -113,6 +113,10 @@ const std::vector<Layer>& Layers() {
         "services/export"}},
       {"services/cli", {"common", "services"}},
       {"services/access", {"common", "services"}},
+      {"services/factors",
+       {"common/base", "common/credit", "common/federation", "common/settings", "common/wire",
+        "common/stream", "services/stage", "services/coordinator", "services/view", "services/gateway",
+        "services/metrics"}},
       {"services/backup", {"common", "services"}},
       {"services/cobblestone", {"common", "services"}},
       // Code for others to copy. It includes nothing of this project.
@@ -144,8 +148,8 @@ const std::vector<Confined>& ConfinedLibraries() {
       {"yaml-cpp", "yaml-cpp/.*", "deps::yaml", {"common/settings/"}},
       {"prometheus-cpp", "prometheus/.*", "deps::prometheus", {"services/metrics/"}},
       {"Boost", "boost/.*", "deps::asio", {"common/http/", "tests/fuzz/"}},
-      {"libcurl", "curl/.*", "deps::curl", {"services/hub/feeds/"}},
       {"simdjson", "simdjson\\.h", "deps::simdjson", {"common/wire/"}},
+      {"libcurl", "curl/.*", "deps::curl", {"services/factors/", "services/hub/feeds/"}},
       // A client for tests, and for examples that schedulers copy.
       {"cpp-httplib", "httplib\\.h", "deps::httplib", {"tests/", "examples/"}},
       {"generated protobuf",

@@ -30,5 +30,12 @@ TEST(PlanClass, IsReadByWordsAndNotByLetters) {
     EXPECT_EQ(ResourceOfPlanClass(name), Resource::kUnknown) << name;
 }
 
+TEST(PlanClass, AResourceIsFoundByItsName) {
+  for (const Resource resource : {Resource::kCpu, Resource::kNvidia, Resource::kAmd, Resource::kIntelGpu,
+                                  Resource::kAppleGpu, Resource::kUnknown})
+    EXPECT_EQ(ResourceOfName(ResourceName(resource)), resource);
+  for (const char* name : {"", "NVIDIA", "gpu"}) EXPECT_EQ(ResourceOfName(name), Resource::kUnknown) << name;
+}
+
 }  // namespace
 }  // namespace cobblestone::federation

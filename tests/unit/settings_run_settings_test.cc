@@ -215,7 +215,7 @@ TEST(RunSettings, AnErrorNamesTheLineTheValueAndTheAllowedValues) {
        "site.yaml:2:3: commit.intervall: unknown option; did you mean commit.interval?"},
       {"interval: 5 ms\n",
        "site.yaml:1:1: interval: unknown option here; did you mean commit.interval or "
-       "checkpoint.interval?"},
+       "checkpoint.interval or hub.interval?"},
       {"commit: {flush_interval: 5 ms}",
        "site.yaml:1:10: commit.flush_interval: unknown option here; did you mean "
        "state.flush_interval?"},
@@ -299,6 +299,18 @@ TEST(RunSettings, IncompatibleOptionsAreRefused) {
   const std::string deep = "/" + std::string(100, 'd');
   EXPECT_THAT(ErrorsIn("data_directory: " + deep), HasSubstr("is longer than the 107 bytes"));
   EXPECT_EQ(ErrorsIn("data_directory: " + deep + "\nlisten: {socket: /run/c.sock}\n"), "no error");
+}
+
+TEST(RunSettings, TheAddressOfAHubIsAUrl) {
+  for (const char* url : {"http://127.0.0.1:8080", "https://hub.example", "https://hub.example/federation"})
+    EXPECT_EQ(ErrorsIn("hub: {url: '" + std::string(url) + "'}"), "no error") << url;
+  for (const char* url : {"hub.example", "ftp://hub.example", "https://", "https://hub.example/",
+                          "https://hub?x=1", "https://name@hub", "https://hub example"})
+    EXPECT_THAT(ErrorsIn("hub: {url: '" + std::string(url) + "'}"), HasSubstr("allowed: http://HOST:PORT"))
+        << url;
+  EXPECT_THAT(ErrorsIn("order: lockstep\nhub: {url: 'https://hub.example'}"),
+              HasSubstr("set hub.factors: false"));
+  EXPECT_EQ(ErrorsIn("order: lockstep\nhub: {url: 'https://hub.example', factors: false}"), "no error");
 }
 
 TEST(RunSettings, InvalidGatewayOptionsAreRefused) {

@@ -1,11 +1,13 @@
 #include <csignal>
 #include <filesystem>
+#include <optional>
 
 #include "services/access/engine_gateway.h"
 #include "services/access/kafka_pipeline.h"
 #include "services/cli/run_log.h"
 #include "services/cli/stop_signals.h"
 #include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/commands/hub_factors.h"
 #include "services/cobblestone/commands/metrics_server.h"
 #include "services/embedded/engine.h"
 #include "services/embedded/engine_metrics.h"
@@ -53,7 +55,7 @@ int RunOnKafka(const settings::RunSettings& settings) {
       KafkaView::Open(settings, settings.gateway.follow == settings::GatewayFollow::kCommits, report);
   if (!view.ok()) return ReportError(view.status());
   Quotas quotas(settings);
-  const KafkaViewMetrics metrics(**view, quotas, settings.data_directory);
+  KafkaViewMetrics metrics(**view, quotas, settings.data_directory);
   const auto scraped = ServeMetrics(settings, metrics, log);
   if (!scraped.ok()) return ReportError(scraped.status());
   auto pipeline = MakeKafkaPipeline(settings, **view, metrics, quotas, report);
@@ -61,11 +63,14 @@ int RunOnKafka(const settings::RunSettings& settings) {
   auto gateway = gateway::Gateway::Start(settings.gateway, (*view)->questions(), **pipeline,
                                          AccessLogOf(settings, log), WarningsOf(log));
   if (!gateway.ok()) return ReportError(gateway.status());
+  std::optional<HubFactors<KafkaViewMetrics>> hub;
+  hub.emplace(settings, (*view)->state(), **pipeline, metrics, log);
   log.Info("serving", {{"gateway", (*gateway)->url()},
                        {"cluster", settings.kafka.bootstrap},
                        {"prefix", settings.kafka.prefix},
                        {"view", settings.data_directory + "/view"}});
   const int code = Serve(signals, [&] { return (*view)->failure(); });
+  hub.reset();
   (*gateway).reset();
   (*pipeline).reset();
   log.Info("stopped");

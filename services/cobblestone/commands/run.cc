@@ -9,10 +9,12 @@
 #include "common/base/last_words.h"
 #include "common/base/watchdog.h"
 #include "services/access/engine_gateway.h"
+#include "services/access/engine_pipeline.h"
 #include "services/access/server.h"
 #include "services/cli/run_log.h"
 #include "services/cli/stop_signals.h"
 #include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/commands/hub_factors.h"
 #include "services/cobblestone/commands/metrics_server.h"
 #include "services/embedded/engine.h"
 #include "services/embedded/engine_flow.h"
@@ -111,6 +113,8 @@ int RunOnKafka(const settings::RunSettings& settings, bool accept_time_jump, con
                        {"partitions", settings.partitions},
                        {"threads", settings.threads},
                        {"started_in_s", std::chrono::duration<double>(Clock::now() - begin).count()}});
+  if (!settings.hub.url.empty())
+    log.Info("a worker does not ask the hub; `cobblestone gateway` does", {{"hub", settings.hub.url}});
   if (!settings.gateway.listen.empty())
     log.Info("a worker does not serve gateway.listen; `cobblestone gateway` does",
              {{"gateway", settings.gateway.listen}});
@@ -177,6 +181,9 @@ int Run(const Options& options) {
     (void)(*engine)->Stop();  // the gateway's error is reported
     return Failed(log, "cannot start", gateway.status());
   }
+  const auto pipeline = access::MakeEnginePipeline(**engine, true, nullptr);
+  std::optional<HubFactors<EngineMetrics>> hub;
+  hub.emplace(*settings, (*engine)->live_state(), *pipeline, metrics, log);
   nlohmann::json about{{"data", settings->data_directory},
                        {"socket", settings->listen.socket},
                        {"partitions", settings->partitions},
@@ -205,6 +212,7 @@ int Run(const Options& options) {
       log.Error("a request did not finish in time and was aborted");
       End(failure.ok() ? kExitOk : static_cast<int>(ExitCodeOf(failure)));
     });
+    hub.reset();
     (*gateway).reset();
     (*server).reset();
     (*scraped).reset();
