@@ -408,6 +408,10 @@ TEST(StatisticsReader, RefusesFieldsThatAreBadInARecordThatIsWhole) {
   std::string unclosed = Users(User(1, "1.0"));
   unclosed.replace(unclosed.find("</cpid>"), 7, "");
   EXPECT_EQ(Read(unclosed).first(), FileProblem::kUnclosedElement);
+  // The name of a damaged element is quoted as printable text.
+  std::string damaged = Users(User(1, "1.0"));
+  damaged.replace(damaged.find("<cpid>"), 6, std::string("<cp\0\x1b>", 6));
+  EXPECT_THAT(Read(damaged).refusals.front().Text(), HasSubstr("(cp\\x00\\x1b of 1"));
   std::string without = Users(User(1, "1.0"));
   without.replace(without.find("total_credit"), 12, "total_crudit");
   EXPECT_EQ(Read(without).first(), FileProblem::kMissingElement);

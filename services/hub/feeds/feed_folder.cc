@@ -43,6 +43,16 @@ Status RenameDurably(const std::string& from, const std::string& to, const std::
                 : Status::Unwritten(error, "cannot sync " + folder + ": " + std::strerror(error));
 }
 
+std::string TextIn(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+double NumberIn(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
+
 }  // namespace
 
 Result<FeedFolder> FeedFolder::Open(const std::string& path) {
@@ -93,17 +103,11 @@ void FeedFolder::Load() {
   if (!list.is_object()) return;
   for (const auto& [name, about] : list.items()) {
     if (!IsFileName(name) || !about.is_object()) continue;
-    const auto text = [&about](const char* key) {
-      return about.contains(key) && about[key].is_string() ? about[key].get<std::string>() : std::string();
-    };
-    const auto number = [&about](const char* key) {
-      return about.contains(key) && about[key].is_number() ? about[key].get<double>() : 0.0;
-    };
-    files_[name] = {.url = text("url"),
-                    .etag = text("etag"),
-                    .last_modified = text("last_modified"),
-                    .bytes = static_cast<std::uint64_t>(std::clamp(number("bytes"), 0.0, 1e15)),
-                    .fetched = number("fetched")};
+    files_[name] = {.url = TextIn(about, "url"),
+                    .etag = TextIn(about, "etag"),
+                    .last_modified = TextIn(about, "last_modified"),
+                    .bytes = static_cast<std::uint64_t>(std::clamp(NumberIn(about, "bytes"), 0.0, 1e15)),
+                    .fetched = NumberIn(about, "fetched")};
   }
 }
 

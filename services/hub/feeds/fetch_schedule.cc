@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <ctime>
 
 #include "common/stream/hash128.h"
 

@@ -30,7 +30,7 @@ struct AppTasks {
   std::optional<double> users{};  // in the last 24 hours
 };
 
-// A number that is missing or not finite is absent. The server makes the numbers anew once an hour.
+// A number that is missing or not finite is absent. The server recomputes the numbers once an hour.
 struct ServerStatus {
   std::vector<ProjectDaemon> daemons{};
   std::optional<double> ready_to_send{};

@@ -451,7 +451,7 @@ bool StatisticsReader::Judge(const StatisticsRecord& record, const FieldProblem&
                       found.text.data() <= record.text.data() + record.text.size();
   const std::size_t before = inside ? static_cast<std::size_t>(found.text.data() - record.text.data()) : 0;
   Refuse(found.problem, record.line + CountLines(record.text.substr(0, before)),
-         std::string(found.field) + " of " + std::to_string(record.id) +
+         Printable(found.field, 40) + " of " + std::to_string(record.id) +
              (inside ? ": " + Printable(found.text) : ""));
   return false;
 }
