@@ -232,7 +232,8 @@ class Reader {
   }
 
   void ReadProject(const YAML::Node& map, ProjectEntry& project) {
-    static constexpr std::string_view kKeys[] = {"id", "name", "events_per_second", "bytes_per_second"};
+    static constexpr std::string_view kKeys[] = {"id",  "name",      "events_per_second", "bytes_per_second",
+                                                 "url", "statistics"};
     EachKey(map, "projects.", [&](const std::string& name, Place place, const YAML::Node& value, Place at) {
       if (name == "id") {
         const auto id = value.IsScalar() ? ParseQuantity(Quantity::kCount, value.Scalar())
@@ -250,6 +251,11 @@ class Reader {
         }
       } else if (name == "events_per_second" || name == "bytes_per_second") {
         ReadQuota(name, value, at, project);
+      } else if (name == "url" || name == "statistics") {
+        const std::string text = value.IsScalar() ? value.Scalar() : std::string();
+        if (!text.starts_with("http://") && !text.starts_with("https://"))
+          Error(at, "projects." + name + ": found " + KindOf(value) + "; allowed: a URL with http or https");
+        (name == "url" ? project.url : project.statistics) = text;
       } else {
         UnknownAmong(place, name, "projects.", kKeys);
       }
@@ -270,6 +276,19 @@ class Reader {
     } else {
       project.bytes_per_second = read.quota.bytes_per_second;
     }
+  }
+
+  void CheckRole(const RunSettings& s) {
+    if (s.role == Role::kHub && s.order == Order::kLockstep)
+      Error(GivenAt({"role", "order"}), "role: hub requires order: arrival, because a hub has no periods");
+    if (s.role == Role::kHub && s.kafka.slots == KafkaSlots::kByStage)
+      Error(GivenAt({"role", "kafka.slots"}),
+            "role: hub requires kafka.slots: together, because a hub has one stage per slot");
+    for (const ProjectEntry& project : s.projects)
+      if (s.role != Role::kHub && !(project.url.empty() && project.statistics.empty()))
+        Error(
+            GivenAt({"role", std::string(kProjectsKey)}),
+            "projects.url and projects.statistics are for role: hub; hub.url names the hub of a pipeline of projects");
   }
 
   // Rules across several options.
@@ -299,11 +318,7 @@ class Reader {
       Error(GivenAt({"order", "ticks", "backend"}),
             "order: lockstep on Kafka requires ticks: input, because the ingesting process must "
             "know all events before each tick");
-    if (s.role == Role::kHub && s.order == Order::kLockstep)
-      Error(GivenAt({"role", "order"}), "role: hub requires order: arrival, because a hub has no periods");
-    if (s.role == Role::kHub && s.kafka.slots == KafkaSlots::kByStage)
-      Error(GivenAt({"role", "kafka.slots"}),
-            "role: hub requires kafka.slots: together, because a hub has one stage per slot");
+    CheckRole(s);
     CheckGateway(s.gateway);
     CheckHub(s);
     const std::pair<const char*, const std::string*> kafka_names[] = {{"kafka.prefix", &s.kafka.prefix},

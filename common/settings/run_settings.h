@@ -166,6 +166,9 @@ struct ProjectEntry {
   // Instead of those of QuotaSettings; 0: no limit.
   std::optional<std::uint64_t> events_per_second{};
   std::optional<Bytes> bytes_per_second{};
+  // role: hub. What `cobblestone hub collect` fetches; empty: nothing.
+  std::string url{};         // master URL: condition and app versions
+  std::string statistics{};  // URL of the directory with the statistics files
 };
 
 struct RunSettings {

@@ -108,6 +108,7 @@ class CoordinatorStage final : public stream::Stage {
 
   stream::Table<ProjectState>& projects() { return projects_; }
   stream::Table<stage::ProjectProfileRow>& profiles() { return profiles_; }
+  stage::Relay& relay() { return relay_; }
   // stage::Relay::watermarks()
   [[nodiscard]] std::uint64_t watermarks() { return relay_.watermarks(); }
 

@@ -119,8 +119,9 @@ Status FactorTaker::Ask(std::string* rejected) {
   const auto body =
       Fetch(options_.hub.url + std::string(kPath), options_.hub.ca_file, options_.limits, stop_);
   if (!body.ok()) return body.status();
-  const auto answer = ParseHubAnswer(*body);
+  auto answer = ParseHubAnswer(*body);
   if (!answer.ok()) return answer.status();
+  answer->hub = options_.hub.url;
   if (answer->as_of > Now() + options_.future_limit)
     return Status::InvalidArgument("the hub's answer is from the future; is a clock wrong?");
   if (answer->as_of < newest_)

@@ -61,12 +61,12 @@ Result<HubFactor> ReadFactor(const json& from, Resource resource) {
 }  // namespace
 
 Result<HubAnswer> ParseHubAnswer(std::string_view text) {
-  const json from = json::parse(text, nullptr, false);
-  if (!from.is_object()) return Status::InvalidArgument("the hub's answer is not a JSON object");
+  const json whole = json::parse(text, nullptr, false);
+  if (!whole.is_object()) return Status::InvalidArgument("the hub's answer is not a JSON object");
+  const auto data = whole.find("data");
+  if (data == whole.end() || !data->is_object()) return Wrong("data");
+  const json& from = *data;
   HubAnswer answer;
-  auto hub = TextOf(from, "hub");
-  if (!hub) return Wrong("hub");
-  answer.hub = std::move(*hub);
   const auto sequence = from.find("sequence");
   if (sequence == from.end() || !sequence->is_number_unsigned()) return Wrong("sequence");
   answer.sequence = sequence->get<std::uint64_t>();

@@ -26,7 +26,7 @@ struct HubFactor {
 };
 
 struct HubAnswer {
-  std::string hub;  // its name
+  std::string hub;  // its URL, which the caller sets
   std::uint64_t sequence = 0;
   double as_of = 0;                // UNIX s
   std::vector<HubFactor> factors;  // each (plan class, resource) once

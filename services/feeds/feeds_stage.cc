@@ -42,7 +42,8 @@ std::optional<std::string> Misplaced(const ProjectRow& project, const wire::Feed
     return "edition " + std::to_string(project.complete) + " is already complete";
   if (edition.state == EditionState::kComplete && edition.edition != project.begun)
     return "the edition has not begun";
-  if (edition.state != EditionState::kComplete && project.begun != 0)
+  // A whole edition replaces one that will never be complete, because its sender lost it.
+  if (edition.state != EditionState::kComplete && project.begun != 0 && !edition.whole)
     return "edition " + std::to_string(project.begun) + " has begun and is not complete";
   return std::nullopt;
 }

@@ -167,12 +167,16 @@ Result<json> HubQuestions::Project(ProjectId project, std::size_t limit) {
   if (!*row) return NotRegistered(project);
   json shown = ProjectJson(project.value, **row);
   shown["editions"] = json::array();
-  const std::uint64_t newest = std::max({(*row)->complete, (*row)->begun, (*row)->held});
-  for (std::uint64_t number = newest; number > 0 && shown["editions"].size() < limit; --number) {
-    const auto edition = Find(**rows, feeds::kEditionsTable, feeds::EditionKey(project, number));
-    if (!edition.ok()) return edition.status();
-    if (*edition) shown["editions"].push_back(EditionJson(number, **edition));
-  }
+  std::vector<std::pair<std::uint64_t, json>> editions;
+  Status read =
+      ForEach(**rows, feeds::kEditionsTable, [&](const stream::Key& key, const feeds::EditionRow& edition) {
+        if (key.project == project.value) editions.emplace_back(key.id, EditionJson(key.id, edition));
+        return Status::Ok();
+      });
+  if (!read.ok()) return read;
+  std::sort(editions.begin(), editions.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (editions.size() > limit) editions.resize(limit);
+  for (auto& [number, edition] : editions) shown["editions"].push_back(std::move(edition));
   return shown;
 }
 
@@ -183,8 +187,9 @@ Result<json> HubQuestions::Factors(std::optional<std::uint64_t> sequence) {
   if (!state.ok()) return state.status();
   const std::uint64_t newest = *state ? (*state)->sequence : 0;
   const std::uint64_t wanted = sequence.value_or(newest);
-  if (wanted == 0 && !sequence)
-    return json{{"sequence", 0}, {"as_of", 0}, {"factors", json::array()}, {"left_out", json::array()}};
+  if (wanted == 0)
+    return Status::Retry(
+        "no factors have been computed yet: a hub computes them at its first tick (ticks: wall)");
   const auto row = Find(**rows, feeds::kFactorsTable, feeds::FactorsKey(wanted));
   if (!row.ok()) return row.status();
   if (!*row) return Status::NotFound("there are no factors with sequence " + std::to_string(wanted));

@@ -25,7 +25,7 @@ class HubQuestions {
   // One project with its editions, newest first, at most `limit`. kNotFound: it is not registered.
   Result<nlohmann::json> Project(ProjectId project, std::size_t limit);
   // The factors of plan classes with their provenance: {"sequence", "as_of", "factors", "left_out"}. `sequence`: none for
-  // the newest. Before the first computation the sequence is 0 and the list is empty. kNotFound: no such sequence.
+  // the newest. kRetry: none have been computed yet. kNotFound: no such sequence.
   Result<nlohmann::json> Factors(std::optional<std::uint64_t> sequence);
   // An account as of its project's last complete edition, with its daily history. kNotFound: the edition does not have it.
   Result<nlohmann::json> Account(ProjectId project, wire::AccountKind kind, std::uint64_t id);

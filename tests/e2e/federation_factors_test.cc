@@ -90,7 +90,7 @@ std::string AnswerOf(std::uint64_t sequence, double as_of, const std::map<std::s
          {"is_default", false},
          {"contributions", {{{"project", 1}, {"name", "P1"}, {"weight", 1.0}, {"value", factor}}}},
          {"left_out", json::array()}});
-  return json{{"sequence", sequence}, {"as_of", as_of}, {"hub", "Stats"}, {"factors", factors}}.dump();
+  return json{{"data", {{"sequence", sequence}, {"as_of", as_of}, {"factors", factors}}}}.dump();
 }
 
 // A deployment of several projects. Each has app 1 with a CPU version 1 and a GPU version 2 (cuda), unless it has GPU
@@ -305,7 +305,7 @@ std::string AnswerOf(const federation::Factors& computed, std::uint64_t sequence
                        {"is_default", factor.is_default},
                        {"contributions", contributions}});
   }
-  return json{{"sequence", sequence}, {"as_of", as_of}, {"hub", "Stats"}, {"factors", factors}}.dump();
+  return json{{"data", {{"sequence", sequence}, {"as_of", as_of}, {"factors", factors}}}}.dump();
 }
 
 // The GPU versions of three mixed projects need 2.04, 2.0 and 1.95 times the FLOPs of their jobs, and their CPU versions
@@ -361,7 +361,7 @@ TEST_F(FederationTest, AProjectWithoutCpuVersionsGrantsWhatAMixedProjectGrants) 
   const json in_force = Scales(4)["factors"];
   ASSERT_EQ(in_force.size(), 1u);
   EXPECT_THAT(in_force[0]["provenance"].get<std::string>(),
-              HasSubstr("hub Stats, sequence 1: 3 projects: P1 (33.3 %, 0.490196), P2 (33.3 %, 0.5)"));
+              HasSubstr(", sequence 1: 3 projects: P1 (33.3 %, 0.490196), P2 (33.3 %, 0.5)"));
 
   before1 = GpuCredit(1);
   before4 = GpuCredit(4);

@@ -147,7 +147,7 @@ std::map<std::string, std::string> LockstepWorld::StateRows() {
     stream::Slot& from = *slot.slot;
     std::set<std::uint8_t> watermarks;
     if (slot.stages.coordinator != nullptr) {
-      watermarks = {slot.stages.coordinator->relay().id()};
+      watermarks = {slot.stages.coordinator->relay().table()->id()};
     } else {
       watermarks = {
           slot.stages.claims->watermarks().table()->id(), slot.stages.grants->watermarks().table()->id(),

@@ -1,13 +1,139 @@
+#include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <stop_token>
+#include <thread>
 #include <vector>
 
+#include "common/stream/embedded/lock_file.h"
+#include "services/access/ingest.h"
+#include "services/cli/run_log.h"
+#include "services/cli/stop_signals.h"
 #include "services/cobblestone/commands/command.h"
+#include "services/events/event_file.h"
+#include "services/hub/collector/collector.h"
 #include "services/hub/snapshot/canonical_text.h"
 #include "services/hub/snapshot/compare.h"
 #include "services/hub/snapshot/verify.h"
 
 namespace cobblestone {
+
+using access::Ingest;
+using access::IngestSummary;
+using cli::RunLog;
+using cli::StopSignals;
+using events::EventFile;
+
 namespace {
+
+struct CollectOptions {
+  DataPlace place;
+  bool once = false;
+  bool private_addresses = false;
+  std::string ca_file;
+};
+
+double WallNow() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// The directory of the collector, with room for its lock.
+Result<std::string> FeedsDirectory(const settings::RunSettings& settings) {
+  if (settings.role != settings::Role::kHub)
+    return Status::InvalidArgument("this configuration is not that of a federation hub: set role: hub");
+  return settings.data_directory + "/feeds";
+}
+
+std::vector<hub::CollectedProject> CollectedOf(const settings::RunSettings& settings) {
+  std::vector<hub::CollectedProject> projects;
+  for (const settings::ProjectEntry& entry : settings.projects)
+    if (!entry.url.empty() || !entry.statistics.empty())
+      projects.push_back(
+          {.id = entry.id, .name = entry.name, .url = entry.url, .statistics = entry.statistics});
+  return projects;
+}
+
+// Sends each file to the pipeline, running or not.
+Status SendTo(Client& client, const std::string& source, const std::string& file, RunLog& log) {
+  auto events = EventFile::Open(file, {});
+  if (!events.ok()) return events.status();
+  IngestSummary summary;
+  Status sent = Ingest(client, std::move(*events), {.file = file, .source = source}, {}, &summary);
+  if (sent.ok() && summary.events > 0) log.Info("sent", {{"source", source}, {"events", summary.events}});
+  return sent;
+}
+
+int RunCollect(const CollectOptions& options) {
+  const auto settings = SettingsOf(options.place);
+  if (!settings.ok()) return ReportError(settings.status());
+  const auto directory = FeedsDirectory(*settings);
+  if (!directory.ok()) return ReportError(directory.status());
+  hub::CollectorOptions wanted{
+      .directory = *directory,
+      .projects = CollectedOf(*settings),
+      .fetcher = {.ca_file = options.ca_file, .private_addresses = options.private_addresses},
+      .once = options.once};
+  if (wanted.projects.empty())
+    return ReportError(Status::InvalidArgument(
+        "no project to collect from: set `url` or `statistics` of an entry in `projects`"));
+  const StopSignals signals;
+  RunLog log(settings->log);
+  auto client = Client::Open(*settings, Purpose::kWork, ReportOpening);
+  if (!client.ok()) return ReportError(client.status());
+  std::error_code error;
+  std::filesystem::create_directories(*directory, error);
+  auto lock = stream::embedded::LockFile::Take(*directory + "/collector.lock");
+  if (!lock.ok()) return ReportError(lock.status());
+  std::stop_source stop;
+  // A fetch looks at the token about once a second; signals are looked at between fetches and during waits.
+  std::jthread watch([&](const std::stop_token& ended) {
+    while (!ended.stop_requested())
+      if (signals.Wait() != 0) stop.request_stop();
+  });
+  const auto wait = [&](double seconds) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    while (!stop.stop_requested() && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  };
+  const Status ended = hub::Collect(
+      wanted,
+      [&](const std::string& source, const std::string& file) { return SendTo(**client, source, file, log); },
+      [&](const hub::CollectedProject& project, const std::string& message) {
+        log.Info(message, {{"project", project.id.value}, {"name", project.name}});
+      },
+      WallNow, wait, stop.get_token());
+  const Status closed = (*client)->Close();
+  if (!ended.ok()) return ReportError(ended);
+  return closed.ok() ? kExitOk : ReportError(closed);
+}
+
+struct ReleaseOptions {
+  DataPlace place;
+  std::uint32_t project = 0;
+};
+
+int RunRelease(const ReleaseOptions& options) {
+  const auto settings = SettingsOf(options.place);
+  if (!settings.ok()) return ReportError(settings.status());
+  const auto directory = FeedsDirectory(*settings);
+  if (!directory.ok()) return ReportError(directory.status());
+  auto lock = stream::embedded::LockFile::Take(*directory + "/collector.lock");
+  if (!lock.ok()) return ReportError(lock.status());
+  for (const hub::CollectedProject& project : CollectedOf(*settings)) {
+    if (project.id.value != options.project) continue;
+    auto feed = hub::ProjectFeed::Open(hub::DirectoryOf(*directory, project.id), project);
+    if (!feed.ok()) return ReportError(feed.status());
+    const std::string reason = (*feed)->state().held_reason;
+    if (Status s = (*feed)->Release(); !s.ok()) return ReportError(s);
+    std::printf(
+        "released: %s\nThe next round of `cobblestone hub collect` accepts the files if they are still the same.\n",
+        TerminalText(reason).c_str());
+    return kExitOk;
+  }
+  return ReportError(
+      Status::InvalidArgument("project " + std::to_string(options.project) + " is not in the configuration"));
+}
 
 struct VerifyOptions {
   std::string directory;
@@ -75,7 +201,35 @@ int RunCompare(const CompareOptions& options) {
 }  // namespace
 
 void AddHub(Program& program) {
-  Verb verb = program.root.Sub("hub", "Snapshots of a hub for several projects: verify, compare");
+  Verb verb = program.root.Sub("hub", "Federation hub: collect from projects; verify and compare snapshots");
+  AddVerb<CollectOptions>(
+      program, verb, "collect", "Fetches what projects publish, and sends it to the hub, exactly once",
+      [](Verb& sub, CollectOptions& options) {
+        AddDataPlace(sub, options.place);
+        sub.Flag("--once", options.once, "one round of every project, whether it is due or not");
+        sub.Flag(
+            "--private-addresses", options.private_addresses,
+            "also connect to loopback, link-local and private addresses, for projects of your own network");
+        sub.Add("--ca-file", options.ca_file, "certificate authorities, instead of the system's")
+            .Type("FILE");
+        sub.Footer(
+            "Runs beside `cobblestone run` until SIGTERM. The configuration has role: hub, and in `projects` the url\n"
+            "and statistics of each project (docs/operations/federation-hub.md). A file that is not plausible is held;\n"
+            "`cobblestone hub release` accepts it.\n\n"
+            "Example:  cobblestone hub collect --config hub.yaml");
+      },
+      RunCollect);
+  AddVerb<ReleaseOptions>(
+      program, verb, "release", "Accepts the held files of a project",
+      [](Verb& sub, ReleaseOptions& options) {
+        sub.Add("PROJECT", options.project, "the hub's number of the project").Required();
+        AddDataPlace(sub, options.place);
+        sub.Footer(
+            "Stop `cobblestone hub collect` for this moment. The edition that follows says that an operator released\n"
+            "it, and why it was held.\n\n"
+            "Example:  cobblestone hub release 3 --config hub.yaml");
+      },
+      RunRelease);
   AddVerb<VerifyOptions>(
       program, verb, "verify-snapshot",
       "Verifies every file, hash, sum and the signature of a snapshot, offline",

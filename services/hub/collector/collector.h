@@ -1,0 +1,38 @@
+// The loop of a federation hub's collector: one round after the other for each project, when it is due.
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "services/hub/collector/project_feed.h"
+#include "services/hub/feeds/fetch_schedule.h"
+#include "services/hub/feeds/fetcher.h"
+
+namespace cobblestone::hub {
+
+struct CollectorOptions {
+  std::string directory;  // of all projects; each has a directory of its own
+  std::vector<CollectedProject> projects;
+  FetcherOptions fetcher{};
+  FetchLimits limits{};
+  ScheduleLimits schedule{};
+  bool once = false;  // one round of every project, whether it is due or not; then the collector returns
+};
+
+// For people, about one project.
+using ReportProject = std::function<void(const CollectedProject& project, const std::string& message)>;
+
+// Until `stop`. `clock`: UNIX s. `wait` returns after at most that many seconds, or when `stop` was requested. A project
+// that fails is reported and tried again later, and delays no other. Errors: of the disk, and of `send`; nothing is lost, and
+// a new start continues.
+Status Collect(const CollectorOptions& options, const SendEvents& send, const ReportProject& report,
+               const std::function<double()>& clock, const std::function<void(double seconds)>& wait,
+               const std::stop_token& stop);
+
+// The directory of a project below that of the collector.
+std::string DirectoryOf(const std::string& directory, ProjectId project);
+
+}  // namespace cobblestone::hub

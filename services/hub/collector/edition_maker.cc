@@ -1,0 +1,406 @@
+#include "services/hub/collector/edition_maker.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "common/stream/record.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/events/events.h"
+#include "services/hub/collector/record_index.h"
+#include "services/hub/feeds/feed_text.h"
+
+namespace cobblestone::hub {
+
+namespace {
+
+constexpr std::uint64_t kReportEvery = 16u << 20;  // bytes
+constexpr std::size_t kProblemsShown = 3;
+
+wire::AccountKind KindOf(RecordKind kind) {
+  switch (kind) {
+    case RecordKind::kUser: return wire::AccountKind::kUser;
+    case RecordKind::kHost: return wire::AccountKind::kHost;
+    case RecordKind::kTeam: break;
+  }
+  return wire::AccountKind::kTeam;
+}
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+// A file of records: length and bytes (stream::AppendRecord).
+class RecordFile {
+ public:
+  static Result<RecordFile> Create(const std::string& path) {
+    RecordFile made;
+    made.path_ = path;
+    made.file_.reset(std::fopen(path.c_str(), "wbe"));
+    if (made.file_ == nullptr) return made.Failed();
+    return made;
+  }
+
+  void Add(std::string_view record) {
+    bytes_.clear();
+    stream::AppendRecord(bytes_, record);
+    failed_ = std::fwrite(bytes_.data(), 1, bytes_.size(), file_.get()) != bytes_.size() || failed_;
+    ++count_;
+  }
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+  Status Finish() {
+    if (failed_ || std::fflush(file_.get()) != 0 || ::fsync(::fileno(file_.get())) != 0) return Failed();
+    file_.reset();
+    return Status::Ok();
+  }
+
+ private:
+  [[nodiscard]] Status Failed() const {
+    return Status::Unwritten(errno, "cannot write " + path_ + ": " + std::strerror(errno));
+  }
+
+  std::string path_;
+  std::unique_ptr<std::FILE, CloseFile> file_;
+  std::string bytes_;
+  std::uint64_t count_ = 0;
+  bool failed_ = false;
+};
+
+// Visits the records of a file that RecordFile wrote.
+Status ForEachIn(const std::string& path, const std::function<void(std::string_view record)>& visit) {
+  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rbe"));
+  if (file == nullptr) return Status::Fatal("cannot read " + path + ": " + std::strerror(errno));
+  std::string record;
+  for (;;) {
+    std::uint64_t size = 0;
+    int c = std::fgetc(file.get());
+    if (c == EOF) return Status::Ok();
+    for (unsigned shift = 0; c != EOF; shift += 7, c = std::fgetc(file.get())) {
+      size |= static_cast<std::uint64_t>(c & 0x7f) << shift;
+      if (c < 0x80) break;
+    }
+    record.resize(size);
+    if (c == EOF || std::fread(record.data(), 1, size, file.get()) != size)
+      return Status::Corrupted(path + " ends within a record");
+    visit(record);
+  }
+}
+
+// Pass one over the files of one kind.
+struct ReadKind {
+  FileSummary summary;
+  std::optional<RecordChanges> changes;
+  CharsetEvidence texts;
+  std::vector<std::string> problems;
+  std::vector<std::uint64_t> gone;
+  std::uint64_t changed = 0;
+};
+
+class Maker {
+ public:
+  explicit Maker(const EditionRequest& request) : request_(request) {}
+
+  Result<MadeEdition> Make() {
+    made_.memory = request_.memory;
+    made_.accepted = true;
+    if (Status s = OpenIndexes(); !s.ok()) return s;
+    for (std::size_t n = 0; n < kRecordKinds.size(); ++n)
+      if (Status s = Read(n); !s.ok()) return s;
+    if (Status s = WriteEvents(); !s.ok()) return s;
+    return std::move(made_);
+  }
+
+ private:
+  [[nodiscard]] bool Has(std::size_t n) const { return !request_.files[n].empty(); }
+  [[nodiscard]] std::string ChangedPath(std::size_t n) const {
+    return request_.work + "/" + std::string(RecordKindName(kRecordKinds[n])) + ".changed";
+  }
+
+  void Hold(const std::string& reason) {
+    made_.accepted = false;
+    if (!made_.reason.empty()) made_.reason += "; ";
+    made_.reason += reason;
+  }
+
+  // Without one of the indexes the accounts that are gone are unknown: then all accounts are sent.
+  Status OpenIndexes() {
+    for (std::size_t n = 0; n < kRecordKinds.size(); ++n) {
+      if (!Has(n)) continue;
+      auto index = RecordIndex::Open(request_.indexes + "/" + IndexName(kRecordKinds[n]));
+      if (index.ok()) {
+        indexes_[n] = std::move(*index);
+      } else if (index.status().code() == StatusCode::kNotFound ||
+                 index.status().code() == StatusCode::kCorrupted) {
+        made_.whole = true;
+      } else {
+        return index.status();
+      }
+    }
+    if (made_.whole)
+      for (RecordIndex& index : indexes_) index = RecordIndex();
+    return Status::Ok();
+  }
+
+  Status Read(std::size_t n) {
+    const RecordKind kind = kRecordKinds[n];
+    if (!Has(n)) return Status::Ok();
+    auto writer = RecordIndexWriter::Create(request_.work + "/" + IndexName(kind));
+    if (!writer.ok()) return writer.status();
+    auto staged = RecordFile::Create(ChangedPath(n));
+    if (!staged.ok()) return staged.status();
+    ReadKind& read = read_[n];
+    if (!made_.whole) read.changes.emplace();
+    for (const std::string& path : request_.files[n])
+      if (Status s = ReadFile(kind, path, indexes_[n], *writer, *staged, read); !s.ok()) return s;
+    if (read.changes) {
+      read.changes->missing = indexes_[n].unseen();
+      indexes_[n].ForEachUnseen([&](const IndexedRecord& record) { read.gone.push_back(record.id); });
+    }
+    if (Status s = writer->Finish(); !s.ok()) return s;
+    if (Status s = staged->Finish(); !s.ok()) return s;
+    Judge(n);
+    return Status::Ok();
+  }
+
+  Status ReadFile(RecordKind kind, const std::string& path, RecordIndex& index, RecordIndexWriter& writer,
+                  RecordFile& staged, ReadKind& read) {
+    auto reader = StatisticsReader::OpenFile(kind, path, path.substr(path.rfind('/') + 1));
+    if (!reader.ok()) return reader.status();
+    StatisticsRecord record;
+    while ((*reader)->Next(&record)) {
+      if (record.repeated) continue;
+      const IndexedRecord* before = index.Find(record.id);
+      if (read.changes)
+        read.changes->Note(record.id, before == nullptr ? std::nullopt : std::optional(before->total_micro),
+                           record.total_credit.micro);
+      writer.Add({.id = record.id, .hash = record.hash.low, .total_micro = record.total_credit.micro});
+      Report(record.text.size());
+      if (before != nullptr && before->hash == record.hash.low) continue;
+      if (!ReadFields(kind, **reader, record)) continue;
+      staged.Add(record.text);
+      ++read.changed;
+    }
+    for (const FileRefusal& problem : (*reader)->refusals())
+      if (read.problems.size() < kProblemsShown) read.problems.push_back(problem.Text());
+    if ((*reader)->accepted()) read.summary += (*reader)->summary();
+    read.texts += (*reader)->texts();
+    return Status::Ok();
+  }
+
+  static bool ReadFields(RecordKind kind, StatisticsReader& reader, const StatisticsRecord& record) {
+    switch (kind) {
+      case RecordKind::kUser: {
+        UserFields user;
+        return reader.ReadUser(record, &user);
+      }
+      case RecordKind::kHost: {
+        HostFields host;
+        return reader.ReadHost(record, &host);
+      }
+      case RecordKind::kTeam: break;
+    }
+    TeamFields team;
+    return reader.ReadTeam(record, &team);
+  }
+
+  void Judge(std::size_t n) {
+    const ReadKind& read = read_[n];
+    KindMemory& memory = made_.memory[n];
+    const std::string name(RecordKindName(kRecordKinds[n]));
+    made_.sums.push_back({.kind = KindOf(kRecordKinds[n]),
+                          .accounts = read.summary.records,
+                          .total_micro = read.summary.total_credit,
+                          .changed = read.changed + read.gone.size()});
+    if (!read.problems.empty()) {
+      std::string reason;
+      for (const std::string& problem : read.problems) reason += (reason.empty() ? "" : "; ") + problem;
+      return Hold(reason);
+    }
+    const Judgement judgement =
+        JudgeFile({.summary = read.summary,
+                   .tables_before = request_.tables_before,
+                   .tables_after = request_.tables_after,
+                   .changes = read.changes,
+                   .fetched = request_.fetched},
+                  memory.accepted ? &*memory.accepted : nullptr, memory.held ? &*memory.held : nullptr,
+                  memory.released ? &*memory.released : nullptr, request_.limits);
+    if (!judgement.accepted) {
+      if (!memory.held || memory.held->contents != read.summary.contents)
+        memory.held = {.contents = read.summary.contents, .fetched = request_.fetched};
+      return Hold(name + "s: " + judgement.Text());
+    }
+    if (judgement.released || judgement.confirmed) {
+      if (!made_.reason.empty()) made_.reason += "; ";
+      made_.reason += (judgement.released ? "released by an operator: " : "confirmed by a second fetch: ") +
+                      judgement.Text();
+    }
+    released_ = released_ || judgement.released;
+    memory = {.accepted = AcceptedFile{.summary = read.summary,
+                                       .update_time = Published(),
+                                       .announced = Announced(kRecordKinds[n])}};
+  }
+
+  [[nodiscard]] std::uint64_t Published() const {
+    return request_.tables_after ? request_.tables_after->update_time : 0;
+  }
+  [[nodiscard]] std::optional<std::uint64_t> Announced(RecordKind kind) const {
+    if (!request_.tables_after) return std::nullopt;
+    switch (kind) {
+      case RecordKind::kUser: return request_.tables_after->users;
+      case RecordKind::kHost: return request_.tables_after->hosts;
+      case RecordKind::kTeam: break;
+    }
+    return request_.tables_after->teams;
+  }
+
+  // ---- Pass two ---------------------------------------------------------------------------------------------------
+
+  // An edition belongs to the day on which its files were exported, which is never after the fetch.
+  [[nodiscard]] double Time() const {
+    const auto published = static_cast<double>(Published());
+    return published > 0 ? std::min(published, request_.fetched) : request_.fetched;
+  }
+
+  Status WriteEvents() {
+    auto out = RecordFile::Create(request_.work + "/" + kEventsName);
+    if (!out.ok()) return out.status();
+    if (made_.accepted) {
+      AddEdition(*out, wire::EditionState::kBegun);
+      for (std::size_t n = 0; n < kRecordKinds.size(); ++n)
+        if (Has(n))
+          if (Status s = AddAccounts(n, *out); !s.ok()) return s;
+      // Readers see the edition once it is complete: every account must have been processed before.
+      out->Add(wire::EncodeEvent(
+          {.head = {.id = request_.edition, .project = {}, .time = Time()}, .body = wire::Barrier{}}));
+      AddEdition(*out, wire::EditionState::kComplete);
+    } else {
+      AddEdition(*out, wire::EditionState::kHeld);
+    }
+    made_.events = out->count();
+    return out->Finish();
+  }
+
+  void AddEdition(RecordFile& out, wire::EditionState state) {
+    wire::FeedEdition edition{.edition = request_.edition,
+                              .state = state,
+                              .published_time = static_cast<double>(Published()),
+                              .whole = made_.whole};
+    if (state != wire::EditionState::kBegun) {
+      edition.sums = made_.sums;
+      edition.reason = made_.reason;
+      edition.released = released_;
+    }
+    const std::uint64_t id = 2 * request_.edition + (state == wire::EditionState::kBegun ? 0 : 1);
+    out.Add(wire::EncodeEvent(
+        {.head = {.id = id, .project = request_.project, .time = Time()}, .body = std::move(edition)}));
+  }
+
+  void AddAccount(RecordFile& out, wire::FeedAccount account) {
+    account.edition = request_.edition;
+    out.Add(wire::EncodeEvent({.head = {.id = request_.edition, .project = request_.project, .time = Time()},
+                               .body = std::move(account)}));
+  }
+
+  Status AddAccounts(std::size_t n, RecordFile& out) {
+    const RecordKind kind = kRecordKinds[n];
+    charset_ = read_[n].texts.Decide();
+    Status s =
+        ForEachIn(ChangedPath(n), [&](std::string_view record) { AddAccount(out, Account(kind, record)); });
+    for (const std::uint64_t id : read_[n].gone)
+      AddAccount(out, {.kind = KindOf(kind), .account = id, .gone = true});
+    std::remove(ChangedPath(n).c_str());
+    return s;
+  }
+
+  [[nodiscard]] std::string Text(std::string_view escaped) const {
+    return ToUtf8(TextBytes(escaped), charset_);
+  }
+
+  // The record was read without a problem in pass one.
+  wire::FeedAccount Account(RecordKind kind, std::string_view record) const {
+    switch (kind) {
+      case RecordKind::kUser: return User(record);
+      case RecordKind::kHost: return Host(record);
+      case RecordKind::kTeam: break;
+    }
+    return Team(record);
+  }
+
+  wire::FeedAccount User(std::string_view record) const {
+    UserFields user;
+    (void)ReadUserFields(record, &user);
+    return {.kind = wire::AccountKind::kUser,
+            .account = user.id,
+            .total_micro = user.total_credit.micro,
+            .recent = CreditOf(user.recent_average),
+            .recent_time = user.recent_average_time,
+            .create_time = user.create_time,
+            .name = Text(user.name),
+            .country = Text(user.country),
+            .url = Text(user.url),
+            .cross_project_id = std::string(user.cpid),
+            .team = user.team};
+  }
+
+  wire::FeedAccount Team(std::string_view record) const {
+    TeamFields team;
+    (void)ReadTeamFields(record, &team);
+    return {.kind = wire::AccountKind::kTeam,
+            .account = team.id,
+            .total_micro = team.total_credit.micro,
+            .recent = CreditOf(team.recent_average),
+            .recent_time = team.recent_average_time,
+            .create_time = team.create_time,
+            .name = Text(team.name),
+            .country = Text(team.country),
+            .url = Text(team.url),
+            .owner = team.founder};
+  }
+
+  wire::FeedAccount Host(std::string_view record) const {
+    HostFields host;
+    (void)ReadHostFields(record, &host);
+    std::string description;
+    for (const std::string_view part : {host.vendor, host.model, host.os_name, host.os_version})
+      if (!part.empty()) description += (description.empty() ? "" : " ") + Text(part);
+    return {.kind = wire::AccountKind::kHost,
+            .account = host.id,
+            .total_micro = host.total_credit.micro,
+            .recent = CreditOf(host.recent_average),
+            .recent_time = host.recent_average_time,
+            .create_time = host.create_time,
+            .cross_project_id = std::string(host.cpid),
+            .owner = host.user,
+            .description = std::move(description)};
+  }
+
+  static double CreditOf(const CreditFigure& figure) { return static_cast<double>(figure.micro) / 1e6; }
+
+  void Report(std::size_t bytes) {
+    bytes_ += bytes;
+    if (!request_.progress || bytes_ < reported_ + kReportEvery) return;
+    reported_ = bytes_;
+    request_.progress(bytes_);
+  }
+
+  const EditionRequest& request_;
+  MadeEdition made_;
+  bool released_ = false;
+  std::array<RecordIndex, kRecordKinds.size()> indexes_;
+  std::array<ReadKind, kRecordKinds.size()> read_;
+  Charset charset_ = Charset::kUtf8;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t reported_ = 0;
+};
+
+}  // namespace
+
+std::string IndexName(RecordKind kind) { return std::string(RecordKindName(kind)) + ".index"; }
+
+Result<MadeEdition> MakeEdition(const EditionRequest& request) { return Maker(request).Make(); }
+
+}  // namespace cobblestone::hub

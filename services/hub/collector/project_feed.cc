@@ -1,0 +1,359 @@
+#include "services/hub/collector/project_feed.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "common/stream/hash128.h"
+#include "common/stream/record.h"
+#include "common/wire/events/event_codec.h"
+#include "services/hub/feeds/app_versions.h"
+#include "services/hub/feeds/export_fetch.h"
+#include "services/hub/feeds/feed_folder.h"
+#include "services/hub/feeds/project_health.h"
+
+namespace cobblestone::hub {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Of a version with fewer samples the scale is no evidence that an app has both kinds of versions.
+constexpr double kSamples = 100;
+
+std::uint64_t Milliseconds(double now) { return static_cast<std::uint64_t>(now * 1000); }
+
+std::string MonthOf(double now) {
+  const auto seconds = static_cast<std::time_t>(now);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  char text[16];
+  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m", &utc);
+  return std::string(text, size);
+}
+
+Status DiskError(const std::string& what, const std::string& path) {
+  return Status::Unwritten(errno, "cannot " + what + " " + path + ": " + std::strerror(errno));
+}
+
+std::string WithSlash(std::string url) {
+  if (!url.empty() && url.back() != '/') url += '/';
+  return url;
+}
+
+std::optional<std::string> ReadAll(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  return std::string{std::istreambuf_iterator<char>(file), {}};
+}
+
+// A number for a name that has none. 53 bits, so that a JSON reader keeps it.
+std::uint64_t NumberOf(const std::string& name) {
+  constexpr std::uint64_t kMask = (std::uint64_t{1} << 53) - 1;
+  const std::uint64_t number = stream::HashBytes(name).low & kMask;
+  return number == 0 ? 1 : number;
+}
+
+wire::FeedVersions VersionsOf(const std::vector<PublishedVersion>& published, double now) {
+  const std::vector<std::string> both = AppsWithBothKinds(published, kSamples);
+  wire::FeedVersions report{.as_of = now};
+  for (const PublishedVersion& one : published) {
+    if (!one.problem.empty()) continue;
+    report.versions.push_back(
+        {.app = NumberOf(one.app),
+         .app_name = one.app,
+         .app_version = one.id != 0 ? one.id
+                                    : NumberOf(one.app + "/" + one.platform + "/" +
+                                               std::to_string(one.version_num) + "/" + one.plan_class),
+         .platform = one.platform,
+         .plan_class = one.plan_class,
+         .resource = one.plan.resource,
+         .samples = one.samples,
+         .scale = one.scale,
+         .recent_credit = one.recent_average,
+         .recent_time = one.recent_average_time,
+         .both_kinds = std::binary_search(both.begin(), both.end(), one.app)});
+  }
+  return report;
+}
+
+wire::FeedCondition ConditionOf(HealthState state) {
+  switch (state) {
+    case HealthState::kFine: return wire::FeedCondition::kFine;
+    case HealthState::kMoved: return wire::FeedCondition::kMoved;
+    case HealthState::kDown: return wire::FeedCondition::kUnreachable;
+    case HealthState::kStopped: return wire::FeedCondition::kStopped;
+    case HealthState::kValidatorStuck: return wire::FeedCondition::kStuck;
+    case HealthState::kNoWork: return wire::FeedCondition::kNoWork;
+    case HealthState::kUnknown: break;
+  }
+  return wire::FeedCondition::kUnknown;
+}
+
+// Why the fetch cannot be used; empty: it can. A project need not have a file of each kind, but one that it had does not
+// just disappear.
+std::string FailureOf(const ExportFetch& fetched, const FeedState& state) {
+  if (fetched.imported) return {};
+  std::string text = fetched.text;
+  bool any = false;
+  for (const FetchedKind& kind : fetched.kinds) {
+    bool had = false;
+    for (std::size_t n = 0; n < kRecordKinds.size(); ++n)
+      had = had || (kRecordKinds[n] == kind.kind && state.memory[n].accepted);
+    any = any || kind.failure == FetchFailure::kNone;
+    if (kind.failure != FetchFailure::kNone && (kind.failure != FetchFailure::kMissing || had))
+      text += (text.empty() ? "" : "; ") + kind.text;
+  }
+  if (!any && text.empty()) text = "the project has none of the statistics files";
+  return text;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ProjectFeed>> ProjectFeed::Open(const std::string& directory,
+                                                       CollectedProject project) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) return Status::Unwritten(error.value(), "cannot create " + directory + ": " + error.message());
+  std::unique_ptr<ProjectFeed> feed(new ProjectFeed(directory, std::move(project)));
+  auto state = LoadFeedState(feed->In("state.json"));
+  if (!state.ok()) return state.status();
+  feed->state_ = std::move(*state);
+  return feed;
+}
+
+double ProjectFeed::next(const ScheduleLimits& limits) const {
+  return NextFetch(state_.history, project_.id.value, limits);
+}
+
+Status ProjectFeed::Round(Fetcher& fetcher, const FetchLimits& limits, double now, const SendEvents& send,
+                          const ReportFeed& report, const std::stop_token& stop) {
+  if (state_.sending)
+    if (Status s = FinishSending(send, report); !s.ok()) return s;
+  if (Status s = AddFact(
+          now, "project",
+          wire::FeedProject{.name = project_.name, .url = project_.url, .mode = wire::FeedMode::kFiles});
+      !s.ok())
+    return s;
+  if (Status s = Facts(fetcher, limits, now, report, stop); !s.ok()) return s;
+  if (Status s = SendFacts(send); !s.ok()) return s;
+  if (project_.statistics.empty() || stop.stop_requested()) {
+    state_.history.last_attempt = state_.history.last_success = now;
+    return Save();
+  }
+  if (Status s = Statistics(fetcher, limits, now, report, stop); !s.ok()) return s;
+  return state_.sending ? FinishSending(send, report) : Status::Ok();
+}
+
+Status ProjectFeed::Release() {
+  bool any = false;
+  for (KindMemory& memory : state_.memory)
+    if (memory.held) {
+      memory.released = memory.held->contents;
+      any = true;
+    }
+  if (!any) return Status::NotFound("no file of project " + std::to_string(project_.id.value) + " is held");
+  state_.history.confirm_at = 1;  // with the next round, at once
+  return Save();
+}
+
+// ---- Facts --------------------------------------------------------------------------------------------------
+
+Status ProjectFeed::AddFact(double now, const std::string& kind, wire::EventBody body) {
+  // Of a report the time alone is no news.
+  wire::EventBody compared = body;
+  if (auto* versions = std::get_if<wire::FeedVersions>(&compared)) versions->as_of = 1;
+  const std::uint64_t hash =
+      stream::HashBytes(wire::EncodeEvent({.head = {}, .body = std::move(compared)})).low;
+  if (const auto known = state_.last_facts.find(kind);
+      known != state_.last_facts.end() && known->second == hash)
+    return Status::Ok();
+  // Names and ids contain the time, so that they are new even if the directory was lost.
+  if (state_.facts_file.empty() || MonthOf(now) != MonthOf(state_.facts_since)) {
+    state_.facts_file = "facts-" + std::to_string(Milliseconds(now)) + ".pb";
+    state_.facts_since = now;
+    state_.facts_bytes = 0;
+  }
+  state_.last_fact = std::max(state_.last_fact + 1, Milliseconds(now));
+  std::string bytes;
+  stream::AppendRecord(
+      bytes, wire::EncodeEvent({.head = {.id = state_.last_fact, .project = project_.id, .time = now},
+                                .body = std::move(body)}));
+  // What is behind the bytes that count was written by a round that died.
+  const std::string path = In(state_.facts_file);
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return DiskError("write", path);
+  const auto at = static_cast<off_t>(state_.facts_bytes);
+  const bool written = ::ftruncate(fd, at) == 0 &&
+                       ::pwrite(fd, bytes.data(), bytes.size(), at) == static_cast<ssize_t>(bytes.size()) &&
+                       ::fsync(fd) == 0;
+  const Status failed = written ? Status::Ok() : DiskError("write", path);
+  ::close(fd);
+  if (!written) return failed;
+  state_.facts_bytes += bytes.size();
+  state_.last_facts[kind] = hash;
+  return Save();
+}
+
+Status ProjectFeed::SendFacts(const SendEvents& send) {
+  if (state_.facts_bytes == 0) return Status::Ok();
+  const std::string path = In(state_.facts_file);
+  if (::truncate(path.c_str(), static_cast<off_t>(state_.facts_bytes)) != 0) return DiskError("write", path);
+  return send("feed/" + std::to_string(project_.id.value) + "/" + state_.facts_file, path);
+}
+
+Status ProjectFeed::Facts(Fetcher& fetcher, const FetchLimits& limits, double now, const ReportFeed& report,
+                          const std::stop_token& stop) {
+  if (project_.url.empty()) return Status::Ok();
+  const std::string base = WithSlash(project_.url);
+  const std::string path = In("answer");
+  FetchLimits small = limits;
+  small.largest = 1u << 20;
+  const auto fetch = [&](const std::string& name) {
+    return fetcher.Fetch({.url = base + name, .path = path}, small, stop);
+  };
+  HealthEvidence evidence{.master_url = project_.url};
+  FetchResult answer = fetch("get_project_config.php");
+  evidence.config_failure = answer.failure;
+  evidence.moved_to = answer.moved_to;
+  if (answer.outcome == FetchOutcome::kFetched)
+    if (const auto bytes = ReadAll(path)) {
+      auto config = ParseProjectConfig(*bytes, "get_project_config.php");
+      if (auto* good = std::get_if<ProjectConfig>(&config)) evidence.config = std::move(*good);
+    }
+  answer = fetch("server_status.php?xml=1");
+  evidence.status_failure = answer.failure;
+  if (answer.outcome == FetchOutcome::kFetched)
+    if (const auto bytes = ReadAll(path)) {
+      auto status = ParseServerStatus(*bytes, "server_status.php");
+      if (auto* good = std::get_if<ServerStatus>(&status)) evidence.status = std::move(*good);
+    }
+  const Health health = HealthOf(evidence, {});
+  if (ConditionOf(health.state) != wire::FeedCondition::kUnknown) {
+    std::string reasons;
+    for (const std::string& reason : health.reasons) reasons += (reasons.empty() ? "" : "; ") + reason;
+    if (Status s = AddFact(now, "health",
+                           wire::FeedHealth{.condition = ConditionOf(health.state), .reason = reasons});
+        !s.ok())
+      return s;
+  }
+  answer = fetch("app_versions.php");
+  if (answer.outcome != FetchOutcome::kFetched) {
+    if (answer.failure != FetchFailure::kMissing) report(answer.text);
+    return Status::Ok();
+  }
+  const auto bytes = ReadAll(path);
+  auto versions = ParseAppVersions(bytes.value_or(""), "app_versions.php");
+  if (const auto* refused = std::get_if<FileRefusal>(&versions)) {
+    report(refused->Text());
+    return Status::Ok();
+  }
+  return AddFact(now, "versions", VersionsOf(std::get<std::vector<PublishedVersion>>(versions), now));
+}
+
+// ---- Statistics ---------------------------------------------------------------------------------------------
+
+Status ProjectFeed::Statistics(Fetcher& fetcher, const FetchLimits& limits, double now,
+                               const ReportFeed& report, const std::stop_token& stop) {
+  auto folder = FeedFolder::Open(In("files"));
+  if (!folder.ok()) return folder.status();
+  ExportRequest wanted{.base_url = project_.statistics, .now = now};
+  bool released = false;
+  for (const KindMemory& memory : state_.memory) {
+    if (memory.accepted) wanted.imported = std::max(wanted.imported, memory.accepted->update_time);
+    wanted.in_full = wanted.in_full || memory.held.has_value();
+    released = released || memory.released.has_value();
+  }
+  const ExportFetch fetched = FetchExport(fetcher, *folder, wanted, limits, stop);
+  if (stop.stop_requested()) return Status::Ok();
+  state_.history.last_attempt = now;
+  if (const std::string failed = FailureOf(fetched, state_); !failed.empty()) {
+    ++state_.history.failures;
+    state_.history.retry_after = RetryAfter(fetched.retry_after, now).value_or(0);
+    report(failed);
+    return Save();
+  }
+  state_.history = {.last_attempt = now, .last_success = now};
+  if (fetched.imported) return Save();
+  EditionRequest request{.project = project_.id,
+                         .edition = std::max(state_.edition + 1, Milliseconds(now)),
+                         .fetched = now,
+                         .tables_before = fetched.before,
+                         .tables_after = fetched.after,
+                         .memory = state_.memory,
+                         .indexes = directory_,
+                         .work = In("work")};
+  bool news = released || state_.edition == 0;
+  for (const FetchedKind& kind : fetched.kinds)
+    for (std::size_t n = 0; n < kRecordKinds.size(); ++n)
+      if (kRecordKinds[n] == kind.kind) {
+        for (const std::string& name : kind.names) request.files[n].push_back(folder->PathOf(name));
+        news = news || kind.changed;
+      }
+  if (!news) return Save();
+  std::error_code error;
+  fs::remove_all(request.work, error);
+  fs::create_directories(request.work, error);
+  if (error)
+    return Status::Unwritten(error.value(), "cannot create " + request.work + ": " + error.message());
+  auto made = MakeEdition(request);
+  if (!made.ok()) return made.status();
+  if (!made->accepted) {
+    report("edition " + std::to_string(request.edition) + " is held: " + made->reason);
+    // The next fetch is a full one: this copy may be a damaged one.
+    for (const FetchedKind& kind : fetched.kinds)
+      for (const std::string& name : kind.names)
+        if (Status s = folder->Forget(name); !s.ok()) return s;
+    const bool known = made->reason == state_.held_reason;
+    state_.memory = made->memory;
+    state_.history.confirm_at = now + request.limits.confirm_after;
+    if (known) return Save();
+    state_.held_reason = made->reason;
+    state_.held_since = now;
+  } else {
+    state_.held_reason.clear();
+    state_.held_since = 0;
+  }
+  state_.next_memory = made->memory;
+  state_.edition = request.edition;
+  state_.sending = true;
+  state_.sending_accepted = made->accepted;
+  return Save();
+}
+
+Status ProjectFeed::FinishSending(const SendEvents& send, const ReportFeed& report) {
+  const std::string number = std::to_string(state_.edition);
+  const std::string work = In("work");
+  if (Status s =
+          send("feed/" + std::to_string(project_.id.value) + "/edition-" + number, work + "/" + kEventsName);
+      !s.ok())
+    return s;
+  if (state_.sending_accepted) {
+    for (const RecordKind kind : kRecordKinds) {
+      const std::string index = work + "/" + IndexName(kind);
+      // Absent: the project has no such file, or the process died behind this step.
+      if (fs::exists(index) && ::rename(index.c_str(), In(IndexName(kind)).c_str()) != 0)
+        return DiskError("replace", In(IndexName(kind)));
+    }
+    state_.memory = state_.next_memory;
+    report("edition " + number + " is complete");
+  }
+  state_.sending = false;
+  state_.next_memory = {};
+  if (Status s = Save(); !s.ok()) return s;
+  std::error_code stays;  // the next edition removes it
+  fs::remove_all(work, stays);
+  return Status::Ok();
+}
+
+}  // namespace cobblestone::hub

@@ -1,0 +1,80 @@
+// The feed of one project: fetches what the project publishes, makes events of it, and has them sent. All that it needs
+// to continue after a crash is in its directory:
+//
+//   state.json        FeedState
+//   files/            the newest copy of each fetched file (feeds/feed_folder.h)
+//   work/             the events of the edition that is being sent, and its indexes
+//   KIND.index        the accounts of the last edition that was sent
+//   facts-TIME.pb     events about the project itself, in the order in which they are sent
+//
+// Exactly once: an edition is sent under a source of its own, from a file that does not change until it has been sent.
+// Facts are sent from a file that only grows. Both are what `ingest` sends once, however often it is repeated.
+//
+// Owner: one thread at a time, and one process.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/wire/events/events.h"
+#include "services/hub/collector/feed_state.h"
+#include "services/hub/feeds/fetch_schedule.h"
+#include "services/hub/feeds/fetcher.h"
+
+namespace cobblestone::hub {
+
+struct CollectedProject {
+  ProjectId id;
+  std::string name{};
+  std::string url{};         // master URL
+  std::string statistics{};  // URL of the directory with the statistics files; empty: none
+};
+
+// How events reach the pipeline: each line of the file once, under this source.
+using SendEvents = std::function<Status(const std::string& source, const std::string& file)>;
+// For people: what happened to which project.
+using ReportFeed = std::function<void(const std::string& message)>;
+
+class ProjectFeed {
+ public:
+  // Creates the directory if needed. kCorrupted: state.json is damaged.
+  static Result<std::unique_ptr<ProjectFeed>> Open(const std::string& directory, CollectedProject project);
+
+  // UNIX s of the next round.
+  [[nodiscard]] double next(const ScheduleLimits& limits) const;
+  // One round: continues an edition that was not sent completely, then fetches, judges and sends. A failure of the
+  // project is reported and remembered, not returned. Errors: of the disk and of `send`.
+  Status Round(Fetcher& fetcher, const FetchLimits& limits, double now, const SendEvents& send,
+               const ReportFeed& report, const std::stop_token& stop);
+  // The held files are accepted with the next round, if they are still the same. kNotFound: nothing is held.
+  Status Release();
+
+  [[nodiscard]] const FeedState& state() const { return state_; }
+  [[nodiscard]] const CollectedProject& project() const { return project_; }
+
+ private:
+  ProjectFeed(std::string directory, CollectedProject project)
+      : directory_(std::move(directory)), project_(std::move(project)) {}
+
+  [[nodiscard]] std::string In(const std::string& name) const { return directory_ + "/" + name; }
+  Status Save() { return SaveFeedState(In("state.json"), state_); }
+  // What the project says about itself: its condition and its app versions.
+  Status Facts(Fetcher& fetcher, const FetchLimits& limits, double now, const ReportFeed& report,
+               const std::stop_token& stop);
+  Status Statistics(Fetcher& fetcher, const FetchLimits& limits, double now, const ReportFeed& report,
+                    const std::stop_token& stop);
+  Status FinishSending(const SendEvents& send, const ReportFeed& report);
+  // Appends a fact to the file of this month, unless the last one of its kind was the same.
+  Status AddFact(double now, const std::string& kind, wire::EventBody body);
+  Status SendFacts(const SendEvents& send);
+
+  const std::string directory_;
+  const CollectedProject project_;
+  FeedState state_;
+};
+
+}  // namespace cobblestone::hub

@@ -1,0 +1,82 @@
+// What the hub last accepted of one kind of a project's accounts: for each the hash of its record and its total, in a
+// file sorted by id. With it an import finds the few records that differ from those of the edition before, and the
+// accounts that are gone, without asking the pipeline.
+//
+// The index is derived from an edition that was sent. If it is lost, the next edition is sent whole.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/credit/accounts/account.h"
+
+namespace cobblestone::hub {
+
+struct IndexedRecord {
+  std::uint64_t id = 0;
+  std::uint64_t hash = 0;  // of all bytes of the record
+  credit::MicroCredit total_micro = 0;
+};
+
+// Reads an index; the file is mapped, so its pages are memory that the system can take back. One thread.
+class RecordIndex {
+ public:
+  // An index without records.
+  RecordIndex() = default;
+  // kNotFound: there is no such file. kCorrupted: it is damaged.
+  static Result<RecordIndex> Open(const std::string& path);
+  ~RecordIndex();
+  RecordIndex(RecordIndex&& other) noexcept;
+  RecordIndex& operator=(RecordIndex&& other) noexcept;
+
+  // The record of this id, which then counts as seen; null: there is none. Ids in ascending order are found without a
+  // search.
+  const IndexedRecord* Find(std::uint64_t id);
+  [[nodiscard]] std::size_t size() const { return records_.size(); }
+  [[nodiscard]] std::size_t unseen() const { return records_.size() - seen_count_; }
+  // Visits the records that Find() has not found, by id.
+  template <class Visit>
+  void ForEachUnseen(Visit&& visit) const {
+    for (std::size_t i = 0; i < records_.size(); ++i)
+      if (!seen_[i]) visit(records_[i]);
+  }
+
+ private:
+  std::span<const IndexedRecord> records_;
+  std::vector<bool> seen_;
+  std::size_t seen_count_ = 0;
+  std::size_t next_ = 0;  // index of the record behind the last one found
+  void* mapped_ = nullptr;
+  std::size_t mapped_bytes_ = 0;
+};
+
+// Writes an index. Records may come in any order; ids must differ.
+class RecordIndexWriter {
+ public:
+  // Creates or replaces the file.
+  static Result<RecordIndexWriter> Create(const std::string& path);
+
+  void Add(const IndexedRecord& record);
+  // Sorts if needed, and makes the file durable. Call once; an index without Finish() cannot be opened.
+  Status Finish();
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+  std::uint64_t count_ = 0;
+  std::uint64_t last_ = 0;
+  bool sorted_ = true;
+  bool failed_ = false;
+};
+
+}  // namespace cobblestone::hub

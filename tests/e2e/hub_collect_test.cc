@@ -1,0 +1,219 @@
+// A federation hub's collector: a local server plays a stock BOINC project; the built program fetches its files, and the hub
+// answers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/e2e/gateway_process.h"
+
+namespace cobblestone::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+constexpr std::uint64_t kMonday = 1790000000;
+constexpr std::uint64_t kDay = 86400;
+
+struct Account {
+  int id = 0;
+  std::string total;
+  std::string name{};
+};
+
+std::string UsersFile(const std::vector<Account>& users) {
+  std::string text = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<users>\n";
+  for (const Account& user : users)
+    text +=
+        "<user>\n <id>" + std::to_string(user.id) + "</id>\n <name>" + user.name +
+        "</name>\n <create_time>1003711477</create_time>\n <total_credit>" + user.total +
+        "</total_credit>\n <expavg_credit>0.500000</expavg_credit>\n <expavg_time>1789999999.0</expavg_time>\n" +
+        " <cpid>e6548b6c3d364685ae9221e0abe10098</cpid>\n</user>\n";
+  return text + "</users>\n";
+}
+
+// Plays the web server of a project.
+class Project {
+ public:
+  Project() {
+    server_.set_error_handler(
+        [](const httplib::Request&, httplib::Response& response) { response.body = ""; });
+    server_.Get("/.*", [this](const httplib::Request& request, httplib::Response& response) {
+      const std::lock_guard lock(mutex_);
+      const auto file = files_.find(request.path);
+      if (file == files_.end()) {
+        response.status = 404;
+        return;
+      }
+      response.set_content(file->second, "application/xml");
+    });
+    port_ = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+  }
+  ~Project() {
+    server_.stop();
+    thread_.join();
+  }
+  [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/"; }
+  void Serve(const std::string& path, const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    files_[path] = text;
+  }
+  // An export of that day with these users.
+  void Export(std::uint64_t time, const std::vector<Account>& users, const std::string& sum) {
+    Serve("/stats/tables.xml", "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<tables>\n    <update_time>" +
+                                   std::to_string(time) + "</update_time>\n<nusers_total>" +
+                                   std::to_string(users.size()) + "</nusers_total>\n<total_credit>" + sum +
+                                   "</total_credit>\n</tables>\n");
+    Serve("/stats/user.xml", UsersFile(users));
+  }
+
+ private:
+  httplib::Server server_;
+  std::mutex mutex_;
+  std::map<std::string, std::string> files_;
+  int port_ = 0;
+  std::thread thread_;
+};
+
+class HubCollect : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    served_ = std::make_unique<Served>(dir_, "role: hub\nprojects:\n  - {id: 4, name: Rosewood, url: \"" +
+                                                 project_.url() + "\", statistics: \"" + project_.url() +
+                                                 "stats/\"}\n");
+    ASSERT_TRUE(served_->Start()) << served_->process().err();
+  }
+  // One round; its log.
+  std::string Collect() {
+    const Finished done = RunProgram(
+        dir_.path(), {"hub", "collect", "--once", "--private-addresses", "--config", "served.yaml"});
+    EXPECT_EQ(done.code, 0) << done.err;
+    return done.err;
+  }
+  // An answer about the project once `wanted` of it is true, because answers lag behind the pipeline. Null: 404.
+  json GetOnce(const std::string& path, const std::function<bool(const json&)>& wanted) {
+    json data;
+    (void)served_->GetUntil("/api/v1/federation/projects/4" + path, [&](const Reply& reply) {
+      data = reply.status == 200 ? reply.json()["data"] : json();
+      return wanted(data);
+    });
+    return data;
+  }
+  // The project with that many editions, of which none is arriving.
+  json Editions(std::size_t count) {
+    const json project = GetOnce("", [&](const json& data) {
+      return data.is_object() && data["editions"].size() == count && data["arriving_edition"] == 0;
+    });
+    EXPECT_EQ(project["editions"].size(), count) << project;
+    return project;
+  }
+  json User(int id, const std::string& total) {
+    const json user = GetOnce("/users/" + std::to_string(id),
+                              [&](const json& data) { return data.is_object() && data["total"] == total; });
+    EXPECT_EQ(user["total"], total) << user;
+    return user;
+  }
+  bool Unknown(int id) {
+    return GetOnce("/users/" + std::to_string(id), [](const json& data) { return data.is_null(); }).is_null();
+  }
+
+  TempDir dir_;
+  Project project_;
+  std::unique_ptr<Served> served_;
+};
+
+TEST_F(HubCollect, AnExportIsImportedAsAWholeAndOnlyItsChangesAreSent) {
+  project_.Export(kMonday, {{1, "100.000000", "Ann"}, {2, "50.500000", "Zo&#195;&#169;"}}, "150.500000");
+  EXPECT_THAT(Collect(), HasSubstr("is complete"));
+  json user = User(1, "100.000000");
+  EXPECT_EQ(user["name"], "Ann");
+  EXPECT_EQ(user["cpid"], "e6548b6c3d364685ae9221e0abe10098");
+  EXPECT_EQ(User(2, "50.500000")["name"], "Zoé");
+  json project = Editions(1);
+  EXPECT_EQ(project["editions"][0]["whole"], true);
+  EXPECT_EQ(project["editions"][0]["published_time"], kMonday);
+
+  // The same export again: nothing is sent.
+  EXPECT_EQ(Collect().find("is complete"), std::string::npos);
+  (void)Editions(1);
+
+  // The next day user 1 has earned 25, user 2 has not changed, and user 3 is new.
+  project_.Export(kMonday + kDay,
+                  {{1, "125.000000", "Ann"}, {2, "50.500000", "Zo&#195;&#169;"}, {3, "1.000000", "Cem"}},
+                  "176.500000");
+  EXPECT_THAT(Collect(), HasSubstr("is complete"));
+  user = User(1, "125.000000");
+  ASSERT_EQ(user["days"].size(), 1u);
+  EXPECT_EQ(user["days"][0]["credit"], "25.000000");
+  EXPECT_EQ(User(3, "1.000000")["name"], "Cem");
+  project = Editions(2);
+  EXPECT_EQ(project["editions"][0]["whole"], false);
+  EXPECT_EQ(project["editions"][0]["sums"][0]["accounts"], 3);
+  EXPECT_EQ(project["editions"][0]["sums"][0]["changed"], 2) << "users 1 and 3";
+  EXPECT_EQ(project["editions"][0]["sums"][0]["total"], "176.500000");
+}
+
+TEST_F(HubCollect, AnEmptyFileIsHeldUntilAnOperatorReleasesIt) {
+  project_.Export(kMonday, {{1, "100.000000", "Ann"}}, "100.000000");
+  Collect();
+  (void)Editions(1);
+  project_.Export(kMonday + kDay, {}, "0.000000");
+  EXPECT_THAT(Collect(), HasSubstr("is held"));
+  json project = Editions(2);
+  EXPECT_EQ(project["editions"][0]["state"], "held");
+  EXPECT_NE(project["held_edition"], 0);
+  EXPECT_EQ(User(1, "100.000000")["name"], "Ann") << "a silent project is unknown, never zero";
+  // It is held once, however often it is fetched.
+  Collect();
+  (void)Editions(2);
+
+  const Finished released = RunProgram(dir_.path(), {"hub", "release", "4", "--config", "served.yaml"});
+  EXPECT_EQ(released.code, 0) << released.err;
+  EXPECT_THAT(Collect(), HasSubstr("is complete"));
+  project = Editions(3);
+  EXPECT_EQ(project["editions"][0]["released"], true);
+  EXPECT_TRUE(Unknown(1));
+}
+
+TEST_F(HubCollect, ABrokenFigureHoldsTheFileWithItsLine) {
+  project_.Export(kMonday, {{1, "17\r\n1000\r\n446.350588", "Ann"}}, "17446.350588");
+  EXPECT_THAT(Collect(), HasSubstr("user.xml:7"));
+  EXPECT_EQ(Editions(1)["editions"][0]["state"], "held");
+  EXPECT_TRUE(Unknown(1));
+}
+
+TEST_F(HubCollect, AfterTheLossOfItsDirectoryTheNextEditionIsWhole) {
+  project_.Export(kMonday, {{1, "100.000000", "Ann"}, {2, "7.000000", "Bo"}}, "107.000000");
+  Collect();
+  (void)Editions(1);
+  std::filesystem::remove_all(dir_.path() + "/data/feeds");
+  project_.Export(kMonday + kDay, {{1, "100.000000", "Ann"}}, "100.000000");
+  EXPECT_THAT(Collect(), HasSubstr("is complete"));
+  EXPECT_EQ(Editions(2)["editions"][0]["whole"], true);
+  EXPECT_EQ(User(1, "100.000000")["name"], "Ann");
+  EXPECT_TRUE(Unknown(2)) << "not in the whole edition";
+}
+
+TEST_F(HubCollect, TheConditionOfAProjectIsAFact) {
+  project_.Serve(
+      "/get_project_config.php",
+      "<?xml version=\"1.0\" ?>\n<project_config>\n<name>Rosewood</name>\n<master_url>" + project_.url() +
+          "</master_url>\n<web_stopped>0</web_stopped>\n<sched_stopped>1</sched_stopped>\n</project_config>\n");
+  project_.Export(kMonday, {{1, "100.000000", "Ann"}}, "100.000000");
+  Collect();
+  const json project =
+      GetOnce("", [](const json& data) { return data.is_object() && data["condition"] == "stopped"; });
+  EXPECT_EQ(project["name"], "Rosewood");
+  EXPECT_EQ(project["condition"], "stopped") << project;
+}
+
+}  // namespace
+}  // namespace cobblestone::testing
