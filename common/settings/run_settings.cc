@@ -547,7 +547,7 @@ std::string OtherKind(const std::string& place, std::string_view made, std::stri
   const auto option = [](std::string_view kind) {
     return kind == kHubKind ? std::string("`role: hub`") : "`order: " + std::string(kind) + "`";
   };
-  return place + " was created with " + option(made) + ", but the configuration has " + option(configured) +
+  return place + " created with " + option(made) + ", but the configuration has " + std::string(configured) +
          "; this cannot be changed: restore the old value, or use " + std::string(instead);
 }
 

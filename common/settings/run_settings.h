@@ -215,8 +215,8 @@ inline constexpr std::string_view kArrivalKind = "arrival";
 inline constexpr std::string_view kLockstepKind = "lockstep";
 inline constexpr std::string_view kHubKind = "hub";
 std::string_view KindOf(const RunSettings& settings);
-// The message for a configuration of another kind than the data. `place`: what holds the data; `instead`: what to use
-// for a new deployment.
+// The message for a configuration of another kind than the data. `place`: what holds the data, with a verb ("the topics
+// were"); `instead`: what to use for a new deployment.
 std::string OtherKind(const std::string& place, std::string_view made, std::string_view configured,
                       std::string_view instead);
 

@@ -336,7 +336,7 @@ Status CheckKind(stream::kafka::Cluster& cluster, const settings::RunSettings& s
   const std::string_view configured = settings::KindOf(settings);
   if (made == configured) return Status::Ok();
   return Status::InvalidArgument(
-      settings::OtherKind("the deployment with these topics", made, configured, "another prefix"));
+      settings::OtherKind("the topics of this deployment were", made, configured, "another prefix"));
 }
 
 Status ClaimStateDirectories(const settings::RunSettings& role, const KafkaDeployment& deployment,

@@ -478,8 +478,9 @@ TEST_F(FederationTest, AnEventThatIsSentTwiceIsAppliedOnce) {
   hub_.Answer(answer);
   const factors::ProjectFactors before{
       .project = ProjectId(1), .time = kStart + 60, .classes = {{"cuda", credit::Resource::kNvidia}}};
-  const auto parsed = factors::ParseHubAnswer(answer);
+  auto parsed = factors::ParseHubAnswer(answer);
   ASSERT_TRUE(parsed.ok());
+  parsed->hub = hub_.url();
   StartTaker();
   ASSERT_TRUE(taker_->AskNow().ok());
   const auto epoch = Scales(1)["epoch"];

@@ -111,7 +111,9 @@ with tempfile.TemporaryDirectory(prefix="package-") as folder:
               f"{script} continues after a failure, or is not executable")
         output_of("sh", "-n", path)
     for unit, text in units.items():
-        check(re.search(rf"[ ]{re.escape(unit)}\b", read(tree, "DEBIAN/prerm")), f"prerm does not stop {unit}")
+        # A template stands for its instances, which a quoted pattern selects.
+        named = re.escape(unit.replace("@.", "@*."))
+        check(re.search(rf"[ ']{named}\b", read(tree, "DEBIAN/prerm")), f"prerm does not stop {unit}")
         enabled = "[Install]" in text
-        check(not enabled or re.search(rf"[ ]{re.escape(unit)}\b", read(tree, "DEBIAN/postrm")), f"postrm leaves {unit} enabled")
+        check(not enabled or re.search(rf"[ /]{named}\b", read(tree, "DEBIAN/postrm")), f"postrm leaves {unit} enabled")
 print(f"{os.path.basename(package)}: {len(kinds)} files and folders")
