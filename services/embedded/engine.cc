@@ -80,8 +80,8 @@ Status CheckKindOf(stream::embedded::Log& log, const std::vector<stream::TopicSp
     for (std::uint32_t p = 0; p < topics[topic].partitions; ++p)
       fresh = fresh && log.End({static_cast<stream::TopicIndex>(topic), p}) == 0;
   if (stored != settings::kArrivalKind || !fresh)
-    return Status::InvalidArgument(settings::OtherKind("the data directory " + settings.data_directory + " was",
-                                                       stored, asked, "another directory"));
+    return Status::InvalidArgument(settings::OtherKind(
+        "the data directory " + settings.data_directory + " was", stored, asked, "another directory"));
   stream::embedded::LogUnit unit;
   if (asked == settings::kLockstepKind)
     unit.rows = LockstepRows(PeriodKind::kNothing);

@@ -20,22 +20,23 @@ struct ProjectRow {
   wire::FeedHealth health;
   std::uint64_t begun = 0;     // the edition whose accounts are arriving; 0: none
   std::uint64_t complete = 0;  // the last complete edition; 0: none
-  std::uint64_t whole =
-      0;  // the last complete edition with all accounts: what is older is not in any later one
+  // The last complete edition with which all accounts were sent: what is older is not in it, nor in a later one.
+  std::uint64_t whole = 0;
   std::uint64_t held = 0;  // the last edition that was held; 0: none
+  bool announced = false;  // IDENTITY knows when the project's first edition began
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.project_stamp, s.project, s.versions_stamp, s.versions, s.health_stamp, s.health, s.begun, s.complete,
-      s.whole, s.held);
+      s.whole, s.held, s.announced);
   }
 };
 
 // By project and number of the edition: the ledger of what was imported and what was held. Kept for ever.
 struct EditionRow {
   wire::EventStamp begun;  // not set: the edition was held before its first account
-  wire::EventStamp
-      ended;  // of the event that completed or held the edition; not set: its accounts are arriving
+  // Of the event that completed or held the edition; not set: its accounts are arriving.
+  wire::EventStamp ended;
   wire::FeedEdition edition;  // of the newest event
 
   template <class Self, class F>

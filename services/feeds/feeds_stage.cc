@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "common/credit/accounts/day_history.h"
+#include "common/federation/identity/facts.h"
 #include "common/wire/control/topics.h"
 #include "services/stage/inbox.h"
 #include "services/stage/refuse.h"
@@ -46,6 +48,12 @@ std::optional<std::string> Misplaced(const ProjectRow& project, const wire::Feed
   if (edition.state != EditionState::kComplete && project.begun != 0 && !edition.whole)
     return "edition " + std::to_string(project.begun) + " has begun and is not complete";
   return std::nullopt;
+}
+
+// The UNIX day; 0 for a time before 1970-01-02.
+std::uint32_t DayOf(double time) {
+  const std::int64_t day = credit::DayOf(time);
+  return day < 1 ? 0 : static_cast<std::uint32_t>(day);
 }
 
 federation::VersionReport ReportOf(std::uint32_t project, const ProjectRow& row,
@@ -100,6 +108,8 @@ void FeedsStage::Process(std::size_t, const RecordView& record, Emitter& out) {
     OnVersions(record, head, std::move(*versions), out);
   } else if (auto* health = std::get_if<wire::FeedHealth>(&event->body)) {
     OnHealth(record, head, std::move(*health), out);
+  } else if (const auto* decision = std::get_if<wire::IdentityDecision>(&event->body)) {
+    OnDecision(record, head, *decision, out);
   } else {
     stage::Refuse(record, head.project, RefusalReason::kNotSupported,
                   "a federation hub accepts no events of this kind on this topic", out);
@@ -134,6 +144,10 @@ void FeedsStage::OnEdition(const RecordView& record, const EventHead& head, wire
     case EditionState::kBegun:
       row.begun = edition.edition;
       kept.begun = stamp;
+      if (!row.announced)
+        SendFact({.kind = wire::IdentityFactKind::kProject, .project = head.project, .day = DayOf(head.time)},
+                 out);
+      row.announced = true;
       break;
     case EditionState::kComplete:
       row.begun = 0;
@@ -159,6 +173,45 @@ void FeedsStage::OnVersions(const RecordView& record, const EventHead& head, wir
   ProjectRow& row = projects_.Mutable(ProjectKey(head.project));
   row.versions_stamp = wire::StampOf(head, record.value);
   row.versions = std::move(versions);
+}
+
+// The decision in force about a subject is found by IDENTITY, by (day, number).
+void FeedsStage::OnDecision(const RecordView& record, const EventHead& head,
+                            const wire::IdentityDecision& decision, Emitter& out) {
+  const auto cpid = federation::ParseCpid(decision.cross_project_id);
+  const bool joins = decision.kind == wire::IdentityDecisionKind::kJoin;
+  const bool cuts = decision.kind == wire::IdentityDecisionKind::kCut;
+  const bool same = head.project.value == decision.other_project && decision.user == decision.other_user &&
+                    decision.create_time == decision.other_create_time;
+  if (DayOf(head.time) == 0 || decision.create_time < 1 || (cuts && !cpid) ||
+      (joins && (decision.other_create_time < 1 || same)))
+    return stage::Refuse(record, head.project, RefusalReason::kOutOfRange,
+                         "an account is named by user and create_time; JOIN needs two accounts, CUT an id",
+                         out);
+  wire::IdentityFact fact{.kind = wire::IdentityFactKind::kDecision,
+                          .project = head.project,
+                          .user = decision.user,
+                          .create_time = static_cast<std::uint64_t>(decision.create_time),
+                          .day = DayOf(head.time),
+                          .decision = decision.kind,
+                          .number = head.id,
+                          .withdrawn = decision.withdrawn};
+  if (cuts) {
+    fact.cpid_high = cpid->high;
+    fact.cpid_low = cpid->low;
+  }
+  if (joins) {
+    fact.other_project = ProjectId(decision.other_project);
+    fact.other_user = decision.other_user;
+    fact.other_create_time = static_cast<std::uint64_t>(decision.other_create_time);
+  }
+  SendFact(fact, out);
+}
+
+void FeedsStage::SendFact(const wire::IdentityFact& fact, Emitter& out) {
+  bytes_.clear();
+  wire::EncodeIdentityFact(fact, &bytes_);
+  out.Emit(wire::kIdentityFacts, 0, bytes_);
 }
 
 // Computed once per period, however often the clock ticks, because the slew limit holds for one computation.

@@ -5,14 +5,16 @@
 // The hub's time is that of ticks of project 0. Ticks of a single project are ignored: no project moves the hub's time.
 //
 // In: catalogue. Out: control (watermarks, every partition), watermarks to every topic that external producers append
-// to, refused.
+// to, identity-facts, refused.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
+#include "common/wire/control/identity_fact.h"
 #include "common/wire/events/events.h"
 #include "services/feeds/feed_rows.h"
 #include "services/stage/relay.h"
@@ -45,6 +47,9 @@ class FeedsStage final : public stream::Stage {
                  stream::Emitter& out);
   void OnVersions(const stream::RecordView& record, const wire::EventHead& head, wire::FeedVersions versions,
                   stream::Emitter& out);
+  void OnDecision(const stream::RecordView& record, const wire::EventHead& head,
+                  const wire::IdentityDecision& decision, stream::Emitter& out);
+  void SendFact(const wire::IdentityFact& fact, stream::Emitter& out);
   void OnTick(double time);
   void OnHealth(const stream::RecordView& record, const wire::EventHead& head, wire::FeedHealth health,
                 stream::Emitter& out);
@@ -55,6 +60,7 @@ class FeedsStage final : public stream::Stage {
   stream::Table<FactorsRow> factors_;
   stream::Table<FactorsState> factors_state_;  // one row
   stage::Relay relay_;
+  std::string bytes_;  // reused
 };
 
 }  // namespace cobblestone::feeds

@@ -16,6 +16,7 @@ constexpr std::uint64_t kLargestNumber = std::numeric_limits<std::int64_t>::max(
 constexpr std::uint64_t kMostProjects = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t kMostEditions = 1000;
 constexpr std::uint64_t kEditionsShown = 20;
+constexpr std::size_t kLongestCpid = 100;
 
 Answer NoHub() {
   return ErrorAnswer(
@@ -51,6 +52,19 @@ Answer Handlers::FederationFactors(const Request& request) {
   if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
   if (questions_.hub() == nullptr) return NoHub();
   return Data(questions_.hub()->Factors(sequence));
+}
+
+Answer Handlers::FederationPerson(const Request& request) {
+  Query query(request);
+  const bool by_id = query.Has("cpid");
+  const std::string cpid = by_id ? query.RequiredText("cpid", kLongestCpid) : std::string();
+  const std::uint64_t project = by_id ? 0 : query.RequiredNumber("project", 1, kMostProjects);
+  const std::uint64_t user = by_id ? 0 : query.RequiredNumber("user", 1, kLargestNumber);
+  if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
+  if (questions_.hub() == nullptr) return NoHub();
+  if (!visibility_.MaySeeAll(request.rights)) return Forbidden(request);
+  if (by_id) return Data(questions_.hub()->PersonOfCpid(cpid));
+  return Data(questions_.hub()->PersonOf(ProjectId(static_cast<std::uint32_t>(project)), UserId(user)));
 }
 
 Answer Handlers::FederationUser(const Request& request) {

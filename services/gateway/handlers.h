@@ -64,6 +64,7 @@ class Handlers {
   Answer FederationProjects(const Request& request);
   Answer FederationProject(const Request& request);
   Answer FederationFactors(const Request& request);
+  Answer FederationPerson(const Request& request);
   Answer FederationUser(const Request& request);
   Answer FederationHost(const Request& request);
   Answer FederationTeam(const Request& request);

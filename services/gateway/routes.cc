@@ -42,6 +42,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/api/v1/federation/projects/{project}/hosts/{id}", Needs::kRead, &Handlers::FederationHost},
     {"GET", "/api/v1/federation/projects/{project}/teams/{id}", Needs::kRead, &Handlers::FederationTeam},
     {"GET", "/api/v1/federation/factors", Needs::kRead, &Handlers::FederationFactors},
+    {"GET", "/api/v1/federation/person", Needs::kRead, &Handlers::FederationPerson},
 };
 
 // The part before the next '/'; removes both from `rest`.

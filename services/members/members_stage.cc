@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/federation/identity/facts.h"
+#include "common/wire/control/identity_fact.h"
 #include "common/wire/control/topics.h"
 #include "common/wire/control/watermark_codec.h"
 #include "services/stage/inbox.h"
@@ -111,9 +113,31 @@ void MembersStage::OnAccount(const RecordView& record, const wire::EventHead& he
           "the account is already known as of edition " + std::to_string(before->now.edition), out);
     if (account.edition == before->now.edition && order == StampOrder::kOlder) return;
   }
+  if (account.kind == wire::AccountKind::kUser) ReportId(head, account, before, out);
   MemberRow& row = kind.rows.Mutable(key);
   Apply(stamp, std::move(account), credit::DayOf(head.time), before == nullptr, row);
   stage::FileOlderDays(key, row.days, kind.days);
+}
+
+// A sighting of an id that the account did not have before. Accounts without a creation time or an id have no identity.
+void MembersStage::ReportId(const wire::EventHead& head, const wire::FeedAccount& account,
+                            const MemberRow* before, Emitter& out) {
+  const auto cpid = federation::ParseCpid(account.cross_project_id);
+  const std::int64_t day = credit::DayOf(head.time);
+  if (account.gone || !cpid || account.create_time < 1 || day < 1) return;
+  if (before != nullptr && before->now.cross_project_id == account.cross_project_id &&
+      before->now.create_time == account.create_time)
+    return;
+  bytes_.clear();
+  wire::EncodeIdentityFact({.kind = wire::IdentityFactKind::kSighting,
+                            .project = head.project,
+                            .user = account.account,
+                            .create_time = static_cast<std::uint64_t>(account.create_time),
+                            .cpid_high = cpid->high,
+                            .cpid_low = cpid->low,
+                            .day = static_cast<std::uint32_t>(day)},
+                           &bytes_);
+  out.Emit(wire::kIdentityFacts, 0, bytes_);
 }
 
 void MembersStage::PassWatermarks(Emitter& out) {

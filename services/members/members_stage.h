@@ -1,7 +1,7 @@
-// MEMBERS, by account: the accounts of all projects of a federation hub, with their daily history; and reports on topic
-// `passed` each watermark that this partition has passed.
+// MEMBERS, by account: the accounts of all projects of a federation hub, with their daily history. Sends the cross-project
+// ids of users to IDENTITY, and reports on topic `passed` each watermark that this partition has passed.
 //
-// In: control (watermarks only), hosts, users, teams; one partition of each. Out: passed, refused.
+// In: control (watermarks only), hosts, users, teams; one partition of each. Out: identity-facts, passed, refused.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +44,8 @@ class MembersStage final : public stream::Stage {
   void OnControl(const stream::RecordView& record, stream::Emitter& out);
   void OnAccount(const stream::RecordView& record, const wire::EventHead& head, wire::FeedAccount account,
                  Kind& kind, stream::Emitter& out);
+  void ReportId(const wire::EventHead& head, const wire::FeedAccount& account, const MemberRow* before,
+                stream::Emitter& out);
   void PassWatermarks(stream::Emitter& out);
 
   MembersOptions options_;

@@ -31,7 +31,7 @@ PipelineOptions OptionsOf(const settings::RunSettings& settings) {
 }
 
 std::string_view StagesOf(std::uint32_t k, const PipelineOptions& options) {
-  if (options.hub) return k == options.partitions ? "feeds" : "members";
+  if (options.hub) return k == options.partitions ? "feeds, identity" : "members";
   return k == options.partitions ? "coordinator" : "claims, grants, accounts, teams";
 }
 
@@ -61,16 +61,19 @@ PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
   using settings::Stage;
   const std::uint32_t n = options.partitions;
   if (options.hub) {
-    if (k == n)
+    if (k == n) {
       made.stages.feeds =
           add(std::make_unique<feeds::FeedsStage>(
                   feeds::FeedsOptions{.partitions = n, .future_limit = options.future_limit}, *made.tables),
               feeds::FeedsStage::Inputs());
-    else
+      made.stages.identity =
+          add(std::make_unique<identity::IdentityStage>(*made.tables), identity::IdentityStage::Inputs());
+    } else {
       made.stages.members = add(
           std::make_unique<members::MembersStage>(
               members::MembersOptions{.partition = k, .future_limit = options.future_limit}, *made.tables),
           members::MembersStage::Inputs(k));
+    }
     return made;
   }
   const auto has = [&](Stage stage) {

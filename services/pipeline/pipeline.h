@@ -14,6 +14,7 @@
 #include "services/coordinator/coordinator_stage.h"
 #include "services/feeds/feeds_stage.h"
 #include "services/grants/grants_stage.h"
+#include "services/identity/identity_stage.h"
 #include "services/members/members_stage.h"
 #include "services/teams/teams_stage.h"
 
@@ -40,9 +41,10 @@ struct StageSet {
   accounts::AccountsStage* accounts = nullptr;
   teams::TeamsStage* teams = nullptr;
   coordinator::CoordinatorStage* coordinator = nullptr;
-  // Of a hub: MEMBERS in each slot, FEEDS in the last.
+  // Of a hub: MEMBERS in each slot, FEEDS and IDENTITY in the last.
   members::MembersStage* members = nullptr;
   feeds::FeedsStage* feeds = nullptr;
+  identity::IdentityStage* identity = nullptr;
 };
 
 struct PipelineSlot {

@@ -6,11 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "common/credit/model/constants.h"
+#include "common/base/check.h"
 #include "common/federation/factors.h"
+#include "common/federation/identity/identities.h"
 #include "common/federation/plan_class.h"
 #include "common/wire/control/topics.h"
 #include "services/feeds/feed_rows.h"
+#include "services/identity/identity_rows.h"
 #include "services/members/member_rows.h"
 #include "services/view/json.h"
 
@@ -138,6 +140,84 @@ Status NotRegistered(ProjectId project) {
   return Status::NotFound("project " + std::to_string(project.value) + " is not registered with this hub");
 }
 
+// Rows of IDENTITY for reading. The first failed read is kept: an answer without the row would be wrong.
+template <class Row>
+class ReadTable final : public federation::RowTable<Row> {
+ public:
+  ReadTable(const Rows& rows, const stream::TableSpec<Row>& spec, Status& failure)
+      : rows_(rows), spec_(spec), failure_(failure) {}
+  bool Find(const federation::RowKey& key, Row* row) const override {
+    auto found = view::Find(rows_, spec_, identity::KeyOf(key));
+    if (!found.ok() && failure_.ok()) failure_ = found.status();
+    if (!found.ok() || !*found) return false;
+    *row = std::move(**found);
+    return true;
+  }
+  // Readers change nothing.
+  void Put(const federation::RowKey&, const Row&) override { COBBLESTONE_CHECK(false, "a reader's table"); }
+  void Erase(const federation::RowKey&) override { COBBLESTONE_CHECK(false, "a reader's table"); }
+
+ private:
+  const Rows& rows_;
+  const stream::TableSpec<Row>& spec_;
+  Status& failure_;
+};
+
+// Identities as of the rows of the leading slot. Check failure() after each question.
+class ReadIdentities {
+ public:
+  explicit ReadIdentities(const Rows& rows)
+      : users_(rows, identity::kUsersTable, failure_),
+        cpids_(rows, identity::kCpidsTable, failure_),
+        identities_(rows, identity::kIdentitiesTable, failure_),
+        projects_(rows, identity::kProjectsTable, failure_),
+        swingers_(rows, identity::kSwingersTable, failure_),
+        deletions_(rows, identity::kDeletionsTable, failure_),
+        tables_{users_, cpids_, identities_, projects_, swingers_, deletions_},
+        all_(tables_) {}
+  [[nodiscard]] const federation::Identities& all() const { return all_; }
+  [[nodiscard]] const Status& failure() const { return failure_; }
+  bool FindUser(ProjectId project, UserId user, federation::UserRow* row) const {
+    return users_.Find({project.value, user.value, 0}, row);
+  }
+
+ private:
+  Status failure_;
+  ReadTable<federation::UserRow> users_;
+  ReadTable<federation::CpidRow> cpids_;
+  ReadTable<federation::IdentityRow> identities_;
+  ReadTable<federation::ProjectRow> projects_;
+  ReadTable<federation::SwingerRow> swingers_;
+  ReadTable<federation::DeletionRow> deletions_;
+  federation::IdentityTables tables_;
+  federation::Identities all_;
+};
+
+const char* StandingName(federation::Standing standing) {
+  switch (standing) {
+    case federation::Standing::kJoined: return "joined";
+    case federation::Standing::kSwing: return "swing";
+    case federation::Standing::kUnconfirmed: return "unconfirmed";
+    case federation::Standing::kContradicted: return "contradicted";
+    case federation::Standing::kNoise: return "noise";
+    case federation::Standing::kCrowded: return "crowded";
+    case federation::Standing::kHeldByAnother: return "held_by_another";
+    case federation::Standing::kCut: return "cut";
+  }
+  return "unknown";
+}
+
+json EdgesJson(const std::vector<federation::EdgeView>& edges) {
+  json shown = json::array();
+  for (const federation::EdgeView& one : edges)
+    shown.push_back({{"cpid", federation::CpidText(one.edge.cpid)},
+                     {"first_day", one.edge.first},
+                     {"last_day", one.edge.last},
+                     {"standing", StandingName(one.standing)},
+                     {"counts", one.counts}});
+  return shown;
+}
+
 }  // namespace
 
 // FEEDS leads the hub, so its slot is where a pipeline of projects has the coordinator.
@@ -207,6 +287,12 @@ Result<json> HubQuestions::Factors(std::optional<std::uint64_t> sequence) {
 }
 
 Result<json> HubQuestions::Account(ProjectId project, wire::AccountKind kind, std::uint64_t id) {
+  credit::MicroCredit ignored = 0;
+  return AccountWith(project, kind, id, &ignored);
+}
+
+Result<json> HubQuestions::AccountWith(ProjectId project, wire::AccountKind kind, std::uint64_t id,
+                                       credit::MicroCredit* total_micro) {
   const auto rows = Feeds();
   if (!rows.ok()) return rows.status();
   const auto known = Find(**rows, feeds::kProjectsTable, feeds::ProjectKey(project));
@@ -224,6 +310,7 @@ Result<json> HubQuestions::Account(ProjectId project, wire::AccountKind kind, st
   if (seen == nullptr)
     return Status::NotFound(std::string(KindName(kind)) + " " + std::to_string(id) + " of project " +
                             std::to_string(project.value) + " is not known");
+  *total_micro = seen->total_micro;
   json shown = AccountJson(kind, *seen, clock_());
   shown["project"] = project.value;
   shown["project_name"] = (*known)->project.name;
@@ -235,6 +322,78 @@ Result<json> HubQuestions::Account(ProjectId project, wire::AccountKind kind, st
   for (const credit::DaySum& day : days)
     if (day.micro != 0) shown["days"].push_back({{"day", day.day}, {"credit", MicroText(day.micro)}});
   return shown;
+}
+
+Result<json> HubQuestions::PersonOfCpid(std::string_view text) {
+  const auto cpid = federation::ParseCpid(text);
+  if (!cpid) return Status::InvalidArgument("cpid: 32 hexadecimal digits");
+  const auto rows = Feeds();
+  if (!rows.ok()) return rows.status();
+  const ReadIdentities read(**rows);
+  const auto identity = read.all().IdentityOf(*cpid);
+  if (!read.failure().ok()) return read.failure();
+  if (!identity) return Status::NotFound("no account is known by this cross-project id");
+  return Person(**rows, *identity);
+}
+
+Result<json> HubQuestions::PersonOf(ProjectId project, UserId user) {
+  const auto rows = Feeds();
+  if (!rows.ok()) return rows.status();
+  const ReadIdentities read(**rows);
+  federation::UserRow row;
+  const bool known = read.FindUser(project, user, &row) && !row.accounts.empty();
+  std::optional<federation::AccountKey> identity;
+  if (known)
+    identity = read.all().IdentityOf(
+        {.project = project.value, .user = user.value, .create_time = row.accounts.back().create_time});
+  if (!read.failure().ok()) return read.failure();
+  if (!identity)
+    return Status::NotFound("user " + std::to_string(user.value) + " of project " +
+                            std::to_string(project.value) + " has shown no cross-project id");
+  return Person(**rows, *identity);
+}
+
+// Accounts of account managers stand for many people and are in no sum.
+Result<json> HubQuestions::Person(const Rows& rows, const federation::AccountKey& identity) {
+  const ReadIdentities read(rows);
+  const auto view = read.all().Describe(identity);
+  if (!read.failure().ok()) return read.failure();
+  if (!view) return Status::NotFound("no person has this name");
+  const double now = clock_();
+  credit::MicroTotal total = 0;
+  double recent = 0;
+  json accounts = json::array();
+  for (const federation::AccountView& one : view->accounts) {
+    credit::MicroCredit micro = 0;
+    auto account =
+        AccountWith(ProjectId(one.account.project), wire::AccountKind::kUser, one.account.user, &micro);
+    if (account.status().code() == StatusCode::kNotFound) continue;  // it left its project's statistics
+    if (!account.ok()) return account.status();
+    const auto project = Find(rows, feeds::kProjectsTable, feeds::ProjectKey(ProjectId(one.account.project)));
+    if (!project.ok()) return project.status();
+    const bool shared = *project && (*project)->project.shared_account;
+    (*account)["in_sum"] = !shared;
+    (*account)["ids"] = EdgesJson(one.edges);
+    if (!shared) {
+      total += micro;
+      recent += account->at("rac").is_number() ? account->at("rac").get<double>() : 0;
+    }
+    account->erase("days");
+    accounts.push_back(std::move(*account));
+  }
+  json possible = json::array();
+  for (const federation::Neighbour& one : view->possible)
+    possible.push_back({{"identity", federation::IdentityText(one.identity)},
+                        {"project", one.account.project},
+                        {"user", one.account.user},
+                        {"cpid", federation::CpidText(one.cpid)},
+                        {"standing", StandingName(one.standing)}});
+  return json{{"identity", federation::IdentityText(view->identity)},
+              {"total", MicroText(total)},
+              {"rac", Number(recent)},
+              {"rac_time", now},
+              {"accounts", std::move(accounts)},
+              {"possible", std::move(possible)}};
 }
 
 }  // namespace cobblestone::view

@@ -4,11 +4,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string_view>
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
+#include "common/credit/accounts/account.h"
+#include "common/federation/identity/facts.h"
 #include "common/wire/events/account_kind.h"
 #include "services/view/state.h"
 
@@ -29,9 +33,19 @@ class HubQuestions {
   Result<nlohmann::json> Factors(std::optional<std::uint64_t> sequence);
   // An account as of its project's last complete edition, with its daily history. kNotFound: the edition does not have it.
   Result<nlohmann::json> Account(ProjectId project, wire::AccountKind kind, std::uint64_t id);
+  // A person over all projects: the accounts of one identity with their credit, its ids and where they come from, and
+  // accounts that may be the same person ("possible"), which are in no sum. `cpid`: any id that ever counted for the
+  // person. kNotFound: the id counts for nobody.
+  Result<nlohmann::json> PersonOfCpid(std::string_view cpid);
+  // The person to whom the user's present account belongs.
+  Result<nlohmann::json> PersonOf(ProjectId project, UserId user);
 
  private:
   Result<std::shared_ptr<const Rows>> Feeds();
+  // Account(), and the total as a number.
+  Result<nlohmann::json> AccountWith(ProjectId project, wire::AccountKind kind, std::uint64_t id,
+                                     credit::MicroCredit* total_micro);
+  Result<nlohmann::json> Person(const Rows& rows, const federation::AccountKey& identity);
 
   State& state_;
   const std::function<double()> clock_;

@@ -226,6 +226,7 @@ std::vector<Asked> Table() {
       {"GET", "/api/v1/federation/projects/{project}/teams/{id}",
        each("/api/v1/federation/projects/1/teams/", TeamOf, {""})},
       {"GET", "/api/v1/federation/factors", {"/api/v1/federation/factors"}},
+      {"GET", "/api/v1/federation/person", {"/api/v1/federation/person?project=1&user=1"}},
   };
 }
 

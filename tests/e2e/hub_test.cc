@@ -48,6 +48,19 @@ class Feed {
            {"total_micro", std::to_string(credit * 1000000LL)},
            {"name", "user " + std::to_string(user)}}}});
   }
+  // An account with an id, in an edition of its own.
+  void Person(int project, int user, int edition, char id, double time, int credit = 10) {
+    Edition(project, edition, "BEGUN", time);
+    Add(project, time,
+        {{"feed_account",
+          {{"kind", "ACCOUNT_KIND_USER"},
+           {"account", std::to_string(user)},
+           {"edition", std::to_string(edition)},
+           {"total_micro", std::to_string(credit * 1000000LL)},
+           {"create_time", 1.2e9 + user},
+           {"cross_project_id", std::string(32, id)}}}});
+    Edition(project, edition, "COMPLETE", time);
+  }
   void Gone(int project, int user, int edition, double time = kStart) {
     Add(project, time,
         {{"feed_account",
@@ -256,6 +269,66 @@ TEST_F(Hub, FactorsAreTheMedianOfProjectsWithBothKindsOfVersions) {
   EXPECT_EQ(next["sequence"], 2);
   EXPECT_EQ(next["as_of"], kStart + 61 + kDay);
   EXPECT_EQ(served_->Get("/api/v1/federation/factors?sequence=1").json()["data"]["as_of"], kStart + 60);
+}
+
+// Scenario of docs/design/identity.md: one computer is attached to projects 1 and 2, another to 3 and 2. Project 1 shows
+// id a, project 3 shows c, and project 2 shows a and c in turn for ever.
+TEST_F(Hub, APersonWhoseIdSwingsIsOnePersonForEver) {
+  for (int project = 1; project <= 3; ++project) feed_.Project(project, "Project " + std::to_string(project));
+  feed_.Person(1, 11, 1, 'a', kStart, 100);
+  feed_.Person(3, 33, 1, 'c', kStart, 1000);
+  for (int round = 1; round <= 6; ++round)
+    feed_.Person(2, 22, round, round % 2 == 1 ? 'a' : 'c', kStart + round * kDay, round);
+  Post();
+  const std::string of_c = "/api/v1/federation/person?cpid=" + std::string(32, 'c');
+  const json person = served_
+                          ->GetUntil(of_c,
+                                     [](const Reply& r) {
+                                       return r.status == 200 && r.json()["data"]["total"] == "1106.000000";
+                                     })
+                          .json()["data"];
+  EXPECT_EQ(person["total"], "1106.000000") << person;  // 100 + 6 + 1000
+  ASSERT_EQ(person["accounts"].size(), 3u);
+  EXPECT_EQ(served_->Get("/api/v1/federation/person?cpid=" + std::string(32, 'a')).json()["data"]["identity"],
+            person["identity"]);
+  EXPECT_EQ(served_->Get("/api/v1/federation/person?project=1&user=11").json()["data"]["identity"],
+            person["identity"]);
+  EXPECT_EQ(served_->Get("/api/v1/federation/person?cpid=" + std::string(32, 'b')).status, 404);
+
+  // The operator separates the account of project 3.
+  feed_.Add(3, kStart + 9 * kDay,
+            {{"identity_decision",
+              {{"kind", "IDENTITY_DECISION_KIND_LEAVE"},
+               {"user", "33"},
+               {"create_time", 1.2e9 + 33},
+               {"reason", "asked for by its owner"}}}});
+  Post();
+  const json alone = served_
+                         ->GetUntil("/api/v1/federation/person?project=3&user=33",
+                                    [](const Reply& r) { return r.json()["data"]["total"] == "1000.000000"; })
+                         .json()["data"];
+  EXPECT_EQ(alone["accounts"].size(), 1u) << alone;
+  const json rest = served_->Get("/api/v1/federation/person?project=1&user=11").json()["data"];
+  EXPECT_EQ(rest["total"], "106.000000") << rest;
+}
+
+// Two people known at several projects; project 5 alone says that they are one.
+TEST_F(Hub, OneProjectAloneJoinsNobody) {
+  for (const int project : {1, 2, 5}) feed_.Project(project, "Project " + std::to_string(project));
+  feed_.Person(1, 11, 1, 'a', kStart, 100);
+  feed_.Person(2, 22, 1, 'c', kStart, 7);
+  feed_.Person(5, 55, 1, 'a', kStart + kDay, 3);
+  feed_.Person(5, 55, 2, 'c', kStart + 2 * kDay, 3);
+  Post();
+  const json first =
+      served_
+          ->GetUntil("/api/v1/federation/person?cpid=" + std::string(32, 'a'),
+                     [](const Reply& r) { return r.status == 200 && !r.json()["data"]["possible"].empty(); })
+          .json()["data"];
+  EXPECT_EQ(first["total"], "103.000000") << first;
+  EXPECT_EQ(first["possible"][0]["project"], 5) << first;
+  EXPECT_EQ(served_->Get("/api/v1/federation/person?cpid=" + std::string(32, 'c')).json()["data"]["total"],
+            "7.000000");
 }
 
 TEST_F(Hub, ItsDirectoryIsOpenedAsAHubOnly) {

@@ -61,9 +61,12 @@ const std::vector<Layer>& Layers() {
       {"services/teams", kStage},
       {"services/coordinator", kStage},
       {"services/feeds",
-       {"common/base", "common/credit", "common/federation", "common/wire", "common/stream",
+       {"common/base", "common/credit", "common/federation", "common/federation/identity", "common/wire",
+        "common/stream", "services/stage"}},
+      {"services/identity", {"common/base", "common/federation/identity", "common/wire", "common/stream"}},
+      {"services/members",
+       {"common/base", "common/credit", "common/federation/identity", "common/wire", "common/stream",
         "services/stage"}},
-      {"services/members", kStage},
       {"services/boinc", {"common/base", "common/credit", "common/wire"}},
       {"services/export", {"common/base"}},
       // Files and answers of other projects, as values: no stage, no backend, no gateway.
@@ -72,15 +75,17 @@ const std::vector<Layer>& Layers() {
       {"services/hub/collector",
        {"common/base", "common/credit", "common/stream", "common/wire", "services/hub/feeds"}},
       {"services/view",
-       {"common/base", "common/credit", "common/federation", "common/wire", "common/store", "common/stream",
-        "common/stream/runtime", "services/stage", "services/claims", "services/accounts", "services/teams",
-        "services/coordinator", "services/feeds", "services/members"}},
+       {"common/base", "common/credit", "common/federation", "common/federation/identity", "common/wire",
+        "common/store", "common/stream", "common/stream/runtime", "services/stage", "services/claims",
+        "services/accounts", "services/teams", "services/coordinator", "services/feeds", "services/identity",
+        "services/members"}},
       {"services/gateway", {"common/base", "common/http", "common/settings", "common/wire", "services/view"}},
       {"services/metrics", {"common/base", "common/credit", "common/http", "common/wire", "common/stream"}},
       {"services/pipeline",
        {"common/base", "common/credit", "common/wire", "common/settings", "common/stream",
         "common/stream/runtime", "services/boinc", "services/stage", "services/claims", "services/grants",
-        "services/accounts", "services/teams", "services/coordinator", "services/feeds", "services/members"}},
+        "services/accounts", "services/teams", "services/coordinator", "services/feeds", "services/identity",
+        "services/members"}},
       {"services/intake",
        {"common/base", "common/settings", "common/wire", "common/stream", "services/pipeline"}},
       {"services/events",
@@ -169,9 +174,9 @@ const Names kMayNameBackends = {"services/cobblestone", "services/access", "serv
                                 "common/client",        "common/sim",      "common/stream/index"};
 
 // The folders whose results must have the same bits on every machine and in every re-execution.
-const Names kStateCode = {"common/credit",   "common/federation", "services/stage", "services/claims",
-                          "services/grants", "services/accounts", "services/teams", "services/coordinator",
-                          "services/feeds",  "services/members"};
+const Names kStateCode = {"common/credit",   "common/federation", "services/stage",  "services/claims",
+                          "services/grants", "services/accounts", "services/teams",  "services/coordinator",
+                          "services/feeds",  "services/identity", "services/members"};
 
 const std::set<std::string_view> kImpureHeaders = {
     "atomic",  "chrono",    "condition_variable", "cstdio",   "ctime",   "fcntl.h",    "filesystem",

@@ -13,8 +13,8 @@ namespace {
 
 using wire::EventKind;
 
-constexpr const char* kKinds[] = {"results", "members", "catalogue", "openings", "corrections", "machines",
-                                   "feeds", "identities"};
+constexpr const char* kKinds[] = {"results",     "members",  "catalogue", "openings",
+                                  "corrections", "machines", "feeds",     "identities"};
 
 // The whole list, as users read it in README.md.
 const std::map<std::string, std::set<std::string>> kEvents = {
