@@ -1,21 +1,32 @@
-// The type of processor that a plan class uses, from its name. For app versions that name no resource, such as those
-// of stock BOINC projects. Pure.
+// Which kind of device the versions of a plan class run on. Pure function, for any thread.
+//
+// BOINC's server searches for substrings (plan_class_to_proc_type), so it takes `native_mt` for a class of AMD GPUs,
+// because of the letters "ati"; its page of GPU ratios takes `opencl_amd` for a CPU class. The policy `boinc` keeps
+// that rule, bit for bit (AppVersionRow::IsGpu). Here the name is divided into words, and a table has the meaning of
+// the words (plan_class.cc).
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "common/credit/model/model.h"
 
 namespace cobblestone::federation {
 
-// The name is read as words of letters and digits, in any case of letters:
-// - NVIDIA: a word that begins with "cuda" or "nvidia"
-// - AMD: "ati" or "amd", alone or followed by a digit (ati13amd), but not amd64
-// - Intel GPU, Apple GPU: "intel" or "apple", followed by the word "gpu"
-// - unknown: a word that ends with "opencl", and none of the above: the vendor of the GPU is missing
-// - CPU: every other name, such as "", mt, native_mt, sse2, vbox64_mt, docker
-// BOINC searches for the letters instead: "native_mt" contains "ati", and "opencl_amd" contains no word of its list.
-credit::Resource ResourceOfPlanClass(std::string_view plan_class);
+struct PlanClass {
+  // kCpu also for a class that the table does not know.
+  credit::Resource resource = credit::Resource::kCpu;
+  // False: no word of the name is in the table, or two of them name GPUs of different vendors.
+  bool known = true;
+  // For people: "ati: AMD GPU", "no word of the table: taken for a CPU class".
+  std::string note{};
+};
+
+// The empty class is BOINC's class for applications with one thread.
+PlanClass PlanClassOf(std::string_view name);
+
+// For a version that names no resource. kUnknown: a class of OpenCL without a vendor, or with two.
+credit::Resource ResourceOfPlanClass(std::string_view name);
 
 // "cpu", "nvidia", "amd", "intel_gpu", "apple_gpu", "unknown": in what projects and hubs publish.
 std::string_view ResourceName(credit::Resource resource);

@@ -1,5 +1,6 @@
 #include "services/feeds/feeds_stage.h"
 
+#include <cmath>
 #include <optional>
 #include <span>
 #include <string>
@@ -181,8 +182,9 @@ void FeedsStage::OnDecision(const RecordView& record, const EventHead& head,
   const auto cpid = federation::ParseCpid(decision.cross_project_id);
   const bool joins = decision.kind == wire::IdentityDecisionKind::kJoin;
   const bool cuts = decision.kind == wire::IdentityDecisionKind::kCut;
-  const bool same = head.project.value == decision.other_project && decision.user == decision.other_user &&
-                    decision.create_time == decision.other_create_time;
+  const bool same =
+      head.project.value == decision.other_project && decision.user == decision.other_user &&
+      std::floor(decision.create_time) == std::floor(decision.other_create_time);  // as IDENTITY has them
   if (DayOf(head.time) == 0 || decision.create_time < 1 || (cuts && !cpid) ||
       (joins && (decision.other_create_time < 1 || same)))
     return stage::Refuse(record, head.project, RefusalReason::kOutOfRange,

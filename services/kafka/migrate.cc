@@ -27,6 +27,7 @@
 
 namespace cobblestone::kafka {
 
+using embedded::KindRow;
 using embedded::LockstepRows;
 using embedded::OwnerRow;
 using embedded::ProducerRow;
@@ -373,6 +374,7 @@ class ToEmbedded {
     for (const auto& [project, time] : ticks) unit.rows.push_back(TickRow(project, time));
     if (lockstep())
       for (auto& row : LockstepRows(period_kind)) unit.rows.push_back(std::move(row));
+    if (from_.role == settings::Role::kHub) unit.rows.push_back(KindRow(settings::kHubKind));
     last_ticket_ = log_->Append(std::move(unit));
     log_->WaitDurable(last_ticket_);
     return Status::Ok();

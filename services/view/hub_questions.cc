@@ -369,6 +369,9 @@ Result<json> HubQuestions::Person(const Rows& rows, const federation::AccountKey
         AccountWith(ProjectId(one.account.project), wire::AccountKind::kUser, one.account.user, &micro);
     if (account.status().code() == StatusCode::kNotFound) continue;  // it left its project's statistics
     if (!account.ok()) return account.status();
+    // The project has started again, and the number is another person's now.
+    if (static_cast<std::uint64_t>(account->at("create_time").get<double>()) != one.account.create_time)
+      continue;
     const auto project = Find(rows, feeds::kProjectsTable, feeds::ProjectKey(ProjectId(one.account.project)));
     if (!project.ok()) return project.status();
     const bool shared = *project && (*project)->project.shared_account;

@@ -3,15 +3,16 @@
 //   Records            boundaries, id, total and hash: what an unchanged record costs
 //   Fields             all fields of every record: what a first import costs
 #include <benchmark/benchmark.h>
-#include <zlib.h>
-
 #include <cstdint>
 #include <string>
 
 #include "services/hub/feeds/statistics_reader.h"
+#include "tests/support/gzip.h"
 
 namespace cobblestone::hub {
 namespace {
+
+using testing::Gzip;
 
 constexpr int kUsers = 200000;
 constexpr int kHosts = 50000;
@@ -76,20 +77,6 @@ std::string HostFile() {
   return text + "</hosts>\n";
 }
 
-std::string Compressed(const std::string& text) {
-  z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, text.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
 struct Files {
   std::string plain;
   std::string gzip;
@@ -97,11 +84,11 @@ struct Files {
 const Files& FilesOf(RecordKind kind) {
   static const Files kUserFiles = [] {
     const std::string text = UserFile();
-    return Files{text, Compressed(text)};
+    return Files{text, Gzip(text)};
   }();
   static const Files kHostFiles = [] {
     const std::string text = HostFile();
-    return Files{text, Compressed(text)};
+    return Files{text, Gzip(text)};
   }();
   return kind == RecordKind::kUser ? kUserFiles : kHostFiles;
 }

@@ -67,11 +67,12 @@ class Project {
     files_[path] = text;
   }
   // An export of that day with these users.
-  void Export(std::uint64_t time, const std::vector<Account>& users, const std::string& sum) {
-    Serve("/stats/tables.xml", "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<tables>\n    <update_time>" +
-                                   std::to_string(time) + "</update_time>\n<nusers_total>" +
-                                   std::to_string(users.size()) + "</nusers_total>\n<total_credit>" + sum +
-                                   "</total_credit>\n</tables>\n");
+  void Export(std::uint64_t time, const std::vector<Account>& users, const std::string& sum, int teams = 0) {
+    Serve("/stats/tables.xml",
+          "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<tables>\n    <update_time>" + std::to_string(time) +
+              "</update_time>\n<nusers_total>" + std::to_string(users.size()) + "</nusers_total>\n" +
+              (teams > 0 ? "<nteams_total>" + std::to_string(teams) + "</nteams_total>\n" : "") +
+              "<total_credit>" + sum + "</total_credit>\n</tables>\n");
     Serve("/stats/user.xml", UsersFile(users));
   }
 
@@ -181,6 +182,32 @@ TEST_F(HubCollect, AnEmptyFileIsHeldUntilAnOperatorReleasesIt) {
   project = Editions(3);
   EXPECT_EQ(project["editions"][0]["released"], true);
   EXPECT_TRUE(Unknown(1));
+}
+
+std::string TeamsFile(const std::string& teams) {
+  return "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<teams>\n" + teams + "</teams>\n";
+}
+constexpr const char* kTeam =
+    "<team>\n <id>5</id>\n <type>1</type>\n <name>T</name>\n <userid>1</userid>\n"
+    " <total_credit>9.000000</total_credit>\n <expavg_credit>0.000000</expavg_credit>\n"
+    " <expavg_time>1789999999.0</expavg_time>\n <create_time>1003711477</create_time>\n</team>\n";
+
+// The users of the edition are good, its teams are empty: nothing of it takes effect. Once the project has repaired the
+// file, without a new tables.xml, the whole edition does.
+TEST_F(HubCollect, AnEditionWithOneBadFileIsFetchedAgainAsAWhole) {
+  project_.Serve("/stats/team.xml", TeamsFile(kTeam));
+  project_.Export(kMonday, {{1, "100.000000", "Ann"}}, "100.000000", 1);
+  EXPECT_THAT(Collect(), HasSubstr("is complete"));
+  (void)Editions(1);
+  project_.Export(kMonday + kDay, {{1, "125.000000", "Ann"}}, "125.000000", 1);
+  project_.Serve("/stats/team.xml", TeamsFile(""));
+  EXPECT_THAT(Collect(), HasSubstr("teams: "));
+  (void)Editions(2);
+  EXPECT_EQ(User(1, "100.000000")["days"].size(), 0u);
+
+  project_.Serve("/stats/team.xml", TeamsFile(kTeam));
+  EXPECT_THAT(Collect(), HasSubstr("is complete"));
+  EXPECT_EQ(User(1, "125.000000")["days"].size(), 1u);
 }
 
 TEST_F(HubCollect, ABrokenFigureHoldsTheFileWithItsLine) {

@@ -49,7 +49,7 @@ class Feed {
            {"name", "user " + std::to_string(user)}}}});
   }
   // An account with an id, in an edition of its own.
-  void Person(int project, int user, int edition, char id, double time, int credit = 10) {
+  void Person(int project, int user, int edition, char id, double time, int credit = 10, double created = 0) {
     Edition(project, edition, "BEGUN", time);
     Add(project, time,
         {{"feed_account",
@@ -57,7 +57,7 @@ class Feed {
            {"account", std::to_string(user)},
            {"edition", std::to_string(edition)},
            {"total_micro", std::to_string(credit * 1000000LL)},
-           {"create_time", 1.2e9 + user},
+           {"create_time", created > 0 ? created : 1.2e9 + user},
            {"cross_project_id", std::string(32, id)}}}});
     Edition(project, edition, "COMPLETE", time);
   }
@@ -331,9 +331,57 @@ TEST_F(Hub, OneProjectAloneJoinsNobody) {
             "7.000000");
 }
 
+// Project 2 starts again with an empty database, and its user 22 is another person with id d.
+TEST_F(Hub, AfterAResetANumberIsAnotherPerson) {
+  for (const int project : {1, 2}) feed_.Project(project, "Project " + std::to_string(project));
+  feed_.Person(1, 11, 1, 'a', kStart, 100);
+  feed_.Person(2, 22, 1, 'a', kStart, 50);
+  Post();
+  const std::string of_a = "/api/v1/federation/person?cpid=" + std::string(32, 'a');
+  const auto total = [&](const std::string& path, const std::string& wanted) {
+    return served_
+        ->GetUntil(path,
+                   [&](const Reply& r) { return r.status == 200 && r.json()["data"]["total"] == wanted; })
+        .json()["data"]["total"];
+  };
+  EXPECT_EQ(total(of_a, "150.000000"), "150.000000");
+  feed_.Person(2, 22, 2, 'd', kStart + kDay, 7, 1.65e9);
+  Post();
+  EXPECT_EQ(total("/api/v1/federation/person?cpid=" + std::string(32, 'd'), "7.000000"), "7.000000");
+  EXPECT_EQ(total(of_a, "100.000000"), "100.000000") << "the credit of the other person is not theirs";
+}
+
+TEST_F(Hub, ADecisionThatNamesNoTwoAccountsIsRefused) {
+  feed_.Project(1, "Rosewood");
+  // IDENTITY knows whole seconds: both are the same account.
+  feed_.Add(1, kStart,
+            {{"identity_decision",
+              {{"kind", "IDENTITY_DECISION_KIND_JOIN"},
+               {"user", "33"},
+               {"create_time", 1.2e9},
+               {"other_project", 1},
+               {"other_user", "33"},
+               {"other_create_time", 1.2e9 + 0.5},
+               {"reason", "a mistake"}}}});
+  Post();
+  EXPECT_EQ(Refused(1), std::vector<std::string>{"OUT_OF_RANGE"});
+  feed_.Edition(1, 1, "BEGUN");
+  Post();
+  EXPECT_EQ(ProjectAt(1, "arriving_edition", 1)["arriving_edition"], 1) << "the hub continues";
+}
+
 TEST_F(Hub, ItsDirectoryIsOpenedAsAHubOnly) {
   served_->process().Signal(SIGTERM);
   ASSERT_EQ(served_->process().Wait(), 0);
+  // An audit that found nothing to audit would call it clean.
+  for (const std::vector<std::string>& verb :
+       {std::vector<std::string>{"audit"}, {"account", "user", "7"}, {"scales"}}) {
+    std::vector<std::string> arguments = verb;
+    arguments.insert(arguments.end(), {"--data", "data"});
+    const Finished asked = RunProgram(dir_.path(), arguments);
+    EXPECT_EQ(asked.code, 2) << verb.front();
+    EXPECT_THAT(asked.err, HasSubstr("federation hub")) << verb.front();
+  }
   std::ofstream(dir_ / "project.yaml") << "data_directory: data\npartitions: 3\n";
   const Finished project = RunProgram(dir_.path(), {"tasks", "--config", "project.yaml"});
   EXPECT_EQ(project.code, 2);

@@ -70,10 +70,11 @@ const std::vector<Layer>& Layers() {
       {"services/boinc", {"common/base", "common/credit", "common/wire"}},
       {"services/export", {"common/base"}},
       // Files and answers of other projects, as values: no stage, no backend, no gateway.
-      {"services/hub/feeds", {"common/base", "common/credit", "common/stream"}},
+      {"services/hub/feeds", {"common/base", "common/credit", "common/federation", "common/stream"}},
       {"services/hub/snapshot", {"common/base"}},
       {"services/hub/collector",
-       {"common/base", "common/credit", "common/stream", "common/wire", "services/hub/feeds"}},
+       {"common/base", "common/credit", "common/federation", "common/stream", "common/wire",
+        "services/hub/feeds"}},
       {"services/view",
        {"common/base", "common/credit", "common/federation", "common/federation/identity", "common/wire",
         "common/store", "common/stream", "common/stream/runtime", "services/stage", "services/claims",

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
-#include <zlib.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -13,10 +11,13 @@
 #include <string>
 #include <thread>
 
+#include "tests/support/gzip.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::factors {
 namespace {
+
+using testing::Gzip;
 
 using ::testing::HasSubstr;
 
@@ -41,20 +42,6 @@ class Serving {
   int port_ = 0;
   std::thread thread_;
 };
-
-std::string Gzip(const std::string& text) {
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  std::string out(deflateBound(&stream, text.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
 
 const std::atomic<bool> kGoOn{false};
 

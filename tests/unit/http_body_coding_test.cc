@@ -1,4 +1,5 @@
 #include "common/http/body_coding.h"
+#include "tests/support/gzip.h"
 
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -7,21 +8,9 @@
 namespace cobblestone::http {
 namespace {
 
-constexpr std::size_t kMax = 1u << 20;
+using testing::Gzip;
 
-std::string Gzip(const std::string& text) {
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  std::string out(deflateBound(&stream, text.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
+constexpr std::size_t kMax = 1u << 20;
 
 std::string Zstd(const std::string& text) {
   ZSTD_CCtx* context = ZSTD_createCCtx();

@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <zlib.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -13,11 +11,14 @@
 #include "services/hub/feeds/acceptance.h"
 #include "services/hub/feeds/export_fetch.h"
 #include "services/hub/feeds/fetch_schedule.h"
+#include "tests/support/gzip.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/hub_raw_server.h"
 
 namespace cobblestone::hub {
 namespace {
+
+using testing::Gzip;
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -28,20 +29,6 @@ std::string FileBytes(const std::string& path) {
   std::stringstream bytes;
   bytes << file.rdbuf();
   return bytes.str();
-}
-
-std::string Gz(const std::string& text) {
-  z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, text.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
 }
 
 std::string UserFile(const std::string& credit = "5.000000") {
@@ -76,7 +63,7 @@ class FetcherTest : public ::testing::Test {
 };
 
 TEST_F(FetcherTest, StoresTheBodyAsItWasSentWithItsValidators) {
-  const std::string body = Gz(UserFile());
+  const std::string body = Gzip(UserFile());
   server_.SetBody("/user.gz", body, "ETag: \"abc\"\r\nlast-modified: Tue, 24 Nov 2026 00:00:00 GMT\r\n");
   const FetchResult result = Fetch("/user.gz");
   EXPECT_EQ(result.outcome, FetchOutcome::kFetched);
@@ -103,7 +90,7 @@ TEST_F(FetcherTest, AsksWithBothValidatorsAndUnderstandsNotModified) {
 }
 
 TEST_F(FetcherTest, NoticesBodiesThatEndTooEarly) {
-  const std::string body = Gz(UserFile());
+  const std::string body = Gzip(UserFile());
   const std::string whole = RawServer::Ok(body);
   server_.SetBytes("/short", whole.substr(0, whole.size() - 5));
   EXPECT_EQ(Name(Fetch("/short")), "incomplete");
@@ -119,7 +106,7 @@ TEST_F(FetcherTest, NoticesBodiesThatEndTooEarly) {
 
 // With a Content-Length that is too small the client cannot know better; the reader refuses what it has.
 TEST_F(FetcherTest, LeavesACutBodyOfTheAnnouncedLengthToTheReader) {
-  const std::string body = Gz(UserFile());
+  const std::string body = Gzip(UserFile());
   server_.SetBytes("/user.gz", "HTTP/1.1 200 OK\r\nContent-Length: 40\r\nConnection: close\r\n\r\n" + body);
   ASSERT_EQ(Fetch("/user.gz").outcome, FetchOutcome::kFetched);
   const auto reader = StatisticsReader::OpenFile(RecordKind::kUser, file_, "user.gz");
@@ -135,7 +122,7 @@ TEST_F(FetcherTest, RefusesPagesAndOtherContentsWithStatus200) {
   EXPECT_EQ(Name(Fetch("/page")), "page");
   server_.SetBody("/login", "<html><form><input name=p type=\"password\"></form></html>");
   EXPECT_EQ(Name(Fetch("/login")), "password_page");
-  server_.SetBody("/zipped-page", Gz("<html>no</html>"));
+  server_.SetBody("/zipped-page", Gzip("<html>no</html>"));
   EXPECT_EQ(Name(Fetch("/zipped-page")), "page");
   server_.SetBody("/not-gzip.gz", "\x01\x02\x03 these are not the bytes of a gzip file");
   EXPECT_EQ(Name(Fetch("/not-gzip.gz")), "foreign");
@@ -163,7 +150,7 @@ TEST_F(FetcherTest, NamesTheStatusesApart) {
 }
 
 TEST_F(FetcherTest, FollowsAMovedProjectAndSaysWhere) {
-  server_.SetBody("/new/user.gz", Gz(UserFile()));
+  server_.SetBody("/new/user.gz", Gzip(UserFile()));
   server_.SetBytes("/user.gz",
                    "HTTP/1.1 301 Moved Permanently\r\nETag: \"old\"\r\nLocation: /new/user.gz?key=1\r\n"
                    "Content-Length: 0\r\nConnection: close\r\n\r\n");
@@ -194,7 +181,7 @@ TEST_F(FetcherTest, FollowsNoRedirectToAFileOrAnotherProtocol) {
 }
 
 TEST_F(FetcherTest, ConnectsToNoPrivateAddressUnlessItIsAllowed) {
-  server_.SetBody("/user.gz", Gz(UserFile()));
+  server_.SetBody("/user.gz", Gzip(UserFile()));
   const auto guarded = Fetcher::Create({});
   const FetchResult result = (*guarded)->Fetch({.url = server_.Url("/user.gz"), .path = file_}, limits_);
   EXPECT_EQ(Name(result), "forbidden_url");
@@ -251,7 +238,7 @@ TEST_F(FetcherTest, StopsWhenTheProgramStops) {
 TEST_F(FetcherTest, SendsCredentialsToTheirHostAloneAndNamesThemNowhere) {
   const FetchCredentials credentials{.user = "hub", .password = "secret"};
   RawServer other;
-  other.SetBody("/user.gz", Gz(UserFile()));
+  other.SetBody("/user.gz", Gzip(UserFile()));
   server_.SetBytes("/user.gz", "HTTP/1.1 302 Found\r\nLocation: " + other.Url("/user.gz") +
                                    "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
   const FetchResult result =
@@ -318,7 +305,7 @@ class ExportFetchTest : public FetcherTest {
     EXPECT_TRUE(opened.ok());
     folder_.emplace(std::move(*opened));
     server_.SetBody("/stats/tables.xml", TablesText(100));
-    server_.SetBody("/stats/user.gz", Gz(UserFile()), "ETag: \"1\"\r\n");
+    server_.SetBody("/stats/user.gz", Gzip(UserFile()), "ETag: \"1\"\r\n");
   }
   ExportFetch FetchUsers() {
     return FetchExport(*fetcher_, *folder_,
@@ -346,12 +333,12 @@ TEST_F(ExportFetchTest, FetchesTablesXmlBeforeAndBehindTheFiles) {
   ASSERT_EQ(fetched.kinds.size(), 1u);
   EXPECT_THAT(fetched.kinds[0].names, ElementsAre("user.gz"));
   EXPECT_TRUE(fetched.kinds[0].changed);
-  EXPECT_EQ(FileBytes(folder_->PathOf("user.gz")), Gz(UserFile()));
+  EXPECT_EQ(FileBytes(folder_->PathOf("user.gz")), Gzip(UserFile()));
   EXPECT_EQ(folder_->Find("user.gz")->fetched, 1000);
 }
 
 TEST_F(ExportFetchTest, FetchesAnUnchangedFileOnce) {
-  ServeOnlyIfModified("/stats/user.gz", Gz(UserFile()), "\"7\"");
+  ServeOnlyIfModified("/stats/user.gz", Gzip(UserFile()), "\"7\"");
   EXPECT_TRUE(FetchUsers().kinds[0].changed);
   // Also after a restart.
   folder_.emplace(std::move(*FeedFolder::Open(directory_ / "project")));
@@ -362,7 +349,7 @@ TEST_F(ExportFetchTest, FetchesAnUnchangedFileOnce) {
 }
 
 TEST_F(ExportFetchTest, AConfirmingFetchIsASecondTransfer) {
-  ServeOnlyIfModified("/stats/user.gz", Gz(UserFile()), "\"7\"");
+  ServeOnlyIfModified("/stats/user.gz", Gzip(UserFile()), "\"7\"");
   ExportRequest request{.base_url = server_.Url("/stats"), .kinds = {RecordKind::kUser}, .now = 1000};
   EXPECT_TRUE(FetchExport(*fetcher_, *folder_, request, limits_).kinds[0].changed);
   request.in_full = true;
@@ -380,12 +367,12 @@ TEST_F(ExportFetchTest, AsksForNothingElseIfTheExportIsImported) {
 }
 
 TEST_F(ExportFetchTest, ReadsTablesXmlAlsoIfTheServerCompressesIt) {
-  server_.SetBody("/stats/tables.xml", Gz(TablesText(100)), "Content-Encoding: gzip\r\n");
+  server_.SetBody("/stats/tables.xml", Gzip(TablesText(100)), "Content-Encoding: gzip\r\n");
   EXPECT_EQ(FetchUsers().before->update_time, 100u);
 }
 
 TEST_F(ExportFetchTest, FetchesInFullWhenTheCopyIsGoneOrDamagedOrForgotten) {
-  ServeOnlyIfModified("/stats/user.gz", Gz(UserFile()), "\"7\"");
+  ServeOnlyIfModified("/stats/user.gz", Gzip(UserFile()), "\"7\"");
   EXPECT_TRUE(FetchUsers().kinds[0].changed);
   ASSERT_EQ(::unlink(folder_->PathOf("user.gz").c_str()), 0);
   EXPECT_TRUE(FetchUsers().kinds[0].changed);
@@ -422,7 +409,7 @@ TEST_F(ExportFetchTest, FindsTheOtherNamesOfAFileAndRemembersThem) {
 
 TEST_F(ExportFetchTest, FetchesASetOfNumberedFiles) {
   server_.Remove("/stats/user.gz");
-  for (int i = 0; i < 3; ++i) server_.SetBody("/stats/user_" + std::to_string(i) + ".gz", Gz(UserFile()));
+  for (int i = 0; i < 3; ++i) server_.SetBody("/stats/user_" + std::to_string(i) + ".gz", Gzip(UserFile()));
   const ExportFetch fetched = FetchUsers();
   EXPECT_TRUE(fetched.ok());
   EXPECT_THAT(fetched.kinds[0].names, ElementsAre("user_0.gz", "user_1.gz", "user_2.gz"));
@@ -442,13 +429,13 @@ TEST_F(ExportFetchTest, SurvivesADirectoryThatVanishesBehindTablesXml) {
   EXPECT_FALSE(fetched.ok());
   EXPECT_EQ(fetched.kinds[0].failure, FetchFailure::kMissing);
   // The copy of before is whole and still there.
-  EXPECT_EQ(FileBytes(folder_->PathOf("user.gz")), Gz(UserFile()));
+  EXPECT_EQ(FileBytes(folder_->PathOf("user.gz")), Gzip(UserFile()));
 }
 
 TEST_F(ExportFetchTest, HoldsAFileThatWasReplacedBetweenTheTwoTables) {
   server_.Set("/stats/user.gz", [this](const std::string&, int connection) {
     server_.SetBody("/stats/tables.xml", TablesText(200));
-    RawServer::Send(connection, RawServer::Ok(Gz(UserFile())));
+    RawServer::Send(connection, RawServer::Ok(Gzip(UserFile())));
   });
   const ExportFetch fetched = FetchUsers();
   ASSERT_TRUE(fetched.ok());
@@ -486,7 +473,7 @@ TEST_F(ExportFetchTest, AFailedFetchKeepsTheOlderCopy) {
     server_.SetBytes("/stats/user.gz", bytes);
     const ExportFetch fetched = FetchUsers();
     EXPECT_FALSE(fetched.ok());
-    EXPECT_EQ(FileBytes(folder_->PathOf("user.gz")), Gz(UserFile()));
+    EXPECT_EQ(FileBytes(folder_->PathOf("user.gz")), Gzip(UserFile()));
   }
   EXPECT_EQ(FetchUsers().retry_after, "60");
 }

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
 #include <zstd.h>
 
 #include <fstream>
@@ -12,10 +11,13 @@
 
 #include "services/hub/feeds/document.h"
 #include "services/hub/feeds/tables_file.h"
+#include "tests/support/gzip.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::hub {
 namespace {
+
+using testing::Gzip;
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -28,20 +30,6 @@ std::string Contents(const std::string& path) {
   std::stringstream bytes;
   bytes << file.rdbuf();
   return bytes.str();
-}
-
-std::string Gzip(const std::string& text) {
-  z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, text.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
 }
 
 std::string User(int id, const std::string& credit, const std::string& more = "") {

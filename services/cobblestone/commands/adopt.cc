@@ -202,7 +202,7 @@ int Run(const Options& given) {
   Options options = given;
   options.adoption.project = ProjectId(options.project);
   if (options.source.empty()) options.source = std::filesystem::path(options.file).filename().string();
-  const auto settings = SettingsOf(options.place);
+  const auto settings = ProjectSettingsOf(options.place);
   if (!settings.ok()) return ReportError(settings.status());
   if (Status s = CheckProject(*settings, options.project); !s.ok()) return ReportError(s);
   auto entities = OpenFile(options);

@@ -70,7 +70,7 @@ Result<nlohmann::json> AuditKafka(const settings::RunSettings& settings, const O
 }
 
 int Run(const Options& options) {
-  const auto settings = SettingsOf(options.query.place);
+  const auto settings = ProjectSettingsOf(options.query.place);
   if (!settings.ok()) return ReportError(settings.status());
   const bool on_kafka = settings->backend == settings::Backend::kKafka;
   if (!on_kafka && !options.scratch.empty())

@@ -58,6 +58,15 @@ Result<settings::RunSettings> SettingsOf(const DataPlace& place) {
   return settings.ok() && !data.empty() ? InDirectory(*settings, data) : settings;
 }
 
+Result<settings::RunSettings> ProjectSettingsOf(const DataPlace& place) {
+  auto settings = SettingsOf(place);
+  if (settings.ok() && settings->role == settings::Role::kHub)
+    return Status::InvalidArgument(
+        "this deployment is a federation hub (role: hub): it grants no credit, so there is nothing to ask, audit, "
+        "correct or export here. Its accounts and factors are at /api/v1/federation of its gateway");
+  return settings;
+}
+
 std::string PlaceText(const settings::RunSettings& settings, bool with_socket) {
   std::error_code error;
   const std::string socket = std::filesystem::absolute(settings.listen.socket, error).string();
@@ -103,7 +112,9 @@ void AddQueryOptions(Verb& verb, QueryOptions& options, bool with_project) {
 
 int AskAndPrint(const QueryOptions& options, Purpose purpose, const Question& question,
                 const std::function<std::string(const nlohmann::json&)>& words) {
-  const auto settings = SettingsOf(options.place);
+  // Slots and refused events exist in every deployment.
+  const bool any = question.path == "/tasks" || question.path.starts_with("/refused");
+  const auto settings = any ? SettingsOf(options.place) : ProjectSettingsOf(options.place);
   if (!settings.ok()) return ReportError(settings.status());
   auto client = Client::Open(*settings, purpose, ReportOpening);
   if (!client.ok()) return ReportError(client.status());

@@ -63,6 +63,8 @@ void AddDataPlace(Verb& verb, DataPlace& place);
 // The settings of a place: from the file, else from the data directory (RememberPlace), else the defaults. --data
 // overrides the data_directory of the file.
 Result<settings::RunSettings> SettingsOf(const DataPlace& place);
+// The same, for a verb about credit. kInvalidArgument: the deployment is a federation hub, which grants none.
+Result<settings::RunSettings> ProjectSettingsOf(const DataPlace& place);
 // Stores in the data directory what another verb needs to find it with --data alone: the number of partitions, the
 // path of the socket, and the names of the projects.
 Status RememberPlace(const settings::RunSettings& settings);

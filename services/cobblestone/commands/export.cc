@@ -153,7 +153,7 @@ Status CheckProject(const Options& options, const settings::RunSettings& setting
 
 Status OpenPipeline(const Options& options, const exports::Settings& settings, From* from,
                     exports::ExportJob* job) {
-  const auto place = SettingsOf(options.place);
+  const auto place = ProjectSettingsOf(options.place);
   if (!place.ok()) return place.status();
   auto state = PipelineState::Open(*place, ReportOpening);
   if (!state.ok()) return state.status();

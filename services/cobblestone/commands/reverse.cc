@@ -177,7 +177,7 @@ Status Correct(Client& client, const Options& options, const CorrectionRequest& 
 }
 
 int Run(const Options& options) {
-  const auto settings = SettingsOf(options.query.place);
+  const auto settings = ProjectSettingsOf(options.query.place);
   if (!settings.ok()) return ReportError(settings.status());
   const auto request = RequestOf(options, *settings);
   if (!request.ok()) return ReportError(request.status());

@@ -106,11 +106,14 @@ class Maker {
 
   Result<MadeEdition> Make() {
     made_.memory = request_.memory;
+    accepted_ = request_.memory;
     made_.accepted = true;
     if (Status s = OpenIndexes(); !s.ok()) return s;
     for (std::size_t n = 0; n < kRecordKinds.size(); ++n)
       if (Status s = Read(n); !s.ok()) return s;
+    made_.confirmable = !made_.accepted && confirmable_;
     if (Status s = WriteEvents(); !s.ok()) return s;
+    if (made_.accepted) made_.memory = std::move(accepted_);
     return std::move(made_);
   }
 
@@ -153,6 +156,7 @@ class Maker {
     auto staged = RecordFile::Create(ChangedPath(n));
     if (!staged.ok()) return staged.status();
     ReadKind& read = read_[n];
+    read.summary.kind = kind;
     if (!made_.whole) read.changes.emplace();
     for (const std::string& path : request_.files[n])
       if (Status s = ReadFile(kind, path, indexes_[n], *writer, *staged, read); !s.ok()) return s;
@@ -218,6 +222,8 @@ class Maker {
     if (!read.problems.empty()) {
       std::string reason;
       for (const std::string& problem : read.problems) reason += (reason.empty() ? "" : "; ") + problem;
+      made_.refused[n] = true;
+      confirmable_ = false;
       return Hold(reason);
     }
     const Judgement judgement =
@@ -231,6 +237,10 @@ class Maker {
     if (!judgement.accepted) {
       if (!memory.held || memory.held->contents != read.summary.contents)
         memory.held = {.contents = read.summary.contents, .fetched = request_.fetched};
+      memory.released.reset();  // a release is for other contents
+      confirmable_ =
+          confirmable_ && std::all_of(judgement.holds.begin(), judgement.holds.end(),
+                                      [](const hub::Hold& hold) { return Confirmable(hold.reason); });
       return Hold(name + "s: " + judgement.Text());
     }
     if (judgement.released || judgement.confirmed) {
@@ -239,9 +249,9 @@ class Maker {
                       judgement.Text();
     }
     released_ = released_ || judgement.released;
-    memory = {.accepted = AcceptedFile{.summary = read.summary,
-                                       .update_time = Published(),
-                                       .announced = Announced(kRecordKinds[n])}};
+    accepted_[n] = {.accepted = AcceptedFile{.summary = read.summary,
+                                             .update_time = Published(),
+                                             .announced = Announced(kRecordKinds[n])}};
   }
 
   [[nodiscard]] std::uint64_t Published() const {
@@ -390,6 +400,8 @@ class Maker {
   const EditionRequest& request_;
   MadeEdition made_;
   bool released_ = false;
+  bool confirmable_ = true;
+  std::array<KindMemory, kRecordKinds.size()> accepted_;
   std::array<RecordIndex, kRecordKinds.size()> indexes_;
   std::array<ReadKind, kRecordKinds.size()> read_;
   Charset charset_ = Charset::kUtf8;

@@ -53,8 +53,13 @@ struct MadeEdition {
   bool accepted = false;
   std::string reason{};  // why it is held; of an accepted edition: what an operator released
   bool whole = false;
+  // Held for reasons that a second fetch of the same contents may confirm (Confirmable), and for no others.
+  bool confirmable = false;
+  // By kind: the reader refused the file, so its copy may be a damaged one.
+  std::array<bool, kRecordKinds.size()> refused{};
   std::vector<wire::FeedSum> sums{};
-  // The files as accepted or held, by kind; for the memory of the next request.
+  // For the memory of the next request. Of an accepted edition: its files. Of a held one: as before, and the contents that
+  // are held; a file of another kind that would have been accepted has not taken effect.
   std::array<KindMemory, kRecordKinds.size()> memory{};
   std::uint64_t events = 0;
 };

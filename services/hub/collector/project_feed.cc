@@ -271,9 +271,10 @@ Status ProjectFeed::Statistics(Fetcher& fetcher, const FetchLimits& limits, doub
   bool released = false;
   for (const KindMemory& memory : state_.memory) {
     if (memory.accepted) wanted.imported = std::max(wanted.imported, memory.accepted->update_time);
-    wanted.in_full = wanted.in_full || memory.held.has_value();
     released = released || memory.released.has_value();
   }
+  // A confirming fetch must be a second transfer.
+  wanted.in_full = state_.history.confirm_at > 0;
   const ExportFetch fetched = FetchExport(fetcher, *folder, wanted, limits, stop);
   if (stop.stop_requested()) return Status::Ok();
   state_.history.last_attempt = now;
@@ -310,13 +311,15 @@ Status ProjectFeed::Statistics(Fetcher& fetcher, const FetchLimits& limits, doub
   if (!made.ok()) return made.status();
   if (!made->accepted) {
     report("edition " + std::to_string(request.edition) + " is held: " + made->reason);
-    // The next fetch is a full one: this copy may be a damaged one.
     for (const FetchedKind& kind : fetched.kinds)
-      for (const std::string& name : kind.names)
-        if (Status s = folder->Forget(name); !s.ok()) return s;
+      for (std::size_t n = 0; n < kRecordKinds.size(); ++n)
+        if (kRecordKinds[n] == kind.kind && made->refused[n])
+          for (const std::string& name : kind.names)
+            if (Status s = folder->Forget(name); !s.ok()) return s;
     const bool known = made->reason == state_.held_reason;
     state_.memory = made->memory;
-    state_.history.confirm_at = now + request.limits.confirm_after;
+    // Other reasons wait for the next export or for an operator: fetching the same files again would change nothing.
+    if (made->confirmable) state_.history.confirm_at = now + request.limits.confirm_after;
     if (known) return Save();
     state_.held_reason = made->reason;
     state_.held_since = now;

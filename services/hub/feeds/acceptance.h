@@ -26,7 +26,7 @@ struct AcceptanceLimits {
   double total_falls = 0.02;
   // Relative difference between the sum of the figures and tables.xml, which is a sum of doubles.
   double sum_differs = 1e-6;
-  // Cobblestones a day that one host can earn: 1 PFLOPS for 24 h are 2 x 10^8.
+  // Cobblestones a day that one host can earn: 24 h at 1 PFLOPS give 2 x 10^8.
   double host_per_day = 2e8;
   // A user or a team: the speed of all of BOINC, 100 PFLOPS.
   double account_per_day = 2e10;
@@ -100,7 +100,8 @@ struct Hold {
 
 struct Judgement {
   bool accepted = false;
-  // Why it is held. If it is accepted all the same: what was released by an operator or confirmed.
+  // The reasons to hold the file. If an operator released it or a second fetch confirmed it, the reasons that were
+  // overruled.
   std::vector<Hold> holds{};
   bool confirmed = false;  // by a second fetch
   bool released = false;   // by an operator

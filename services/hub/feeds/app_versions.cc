@@ -32,7 +32,7 @@ class VersionParser {
     for (const std::string_view tag : {"pfc_n", "pfc_avg", "pfc_scale", "expavg_credit", "expavg_time"})
       if (!seen_.contains(tag)) Problem(tag, "missing");
     if (version_.app.empty()) Problem("app_name", "missing");
-    version_.plan = PlanClassOf(version_.plan_class);
+    version_.plan = federation::PlanClassOf(version_.plan_class);
     return std::move(version_);
   }
 

@@ -12,8 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "common/federation/plan_class.h"
 #include "services/hub/feeds/file_problem.h"
-#include "services/hub/feeds/plan_classes.h"
 
 namespace cobblestone::hub {
 
@@ -23,7 +23,7 @@ struct PublishedVersion {
   std::string platform{};
   std::uint64_t version_num = 0;
   std::string plan_class{};
-  PlanClass plan{};
+  federation::PlanClass plan{};
   double create_time = 0;  // UNIX s
   double samples = 0;      // pfc_n
   double pfc_average = 0;

@@ -1,4 +1,4 @@
-// Proves that one record is in a snapshot, to somebody who has only the signed manifest.
+// Proves that a record is in a snapshot. The reader of the proof needs the signed manifest and nothing else.
 #pragma once
 
 #include <cstdint>
