@@ -38,7 +38,7 @@ inline void ExpectSameAtHub(Served& reference, Served& hub) {
         return total == "0.000000" ? r.status == 404 : r.status == 200 && r.json()["data"]["total"] == total;
       };
       const Reply here = hub.GetUntil("/api/v1/federation/projects/4" + path, is_equal);
-      EXPECT_TRUE(is_equal(here)) << kind << " " << id << " has " << total << ", at the hub: " << here.body;
+      ASSERT_TRUE(is_equal(here)) << kind << " " << id << " has " << total << ", at the hub: " << here.body;
     }
   }
   EXPECT_GT(with_credit, 30) << "users, hosts and teams";

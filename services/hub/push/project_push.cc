@@ -23,6 +23,9 @@ using nlohmann::json;
 
 namespace {
 
+// Rounds after which a hub without a state counts as one that has lost it. A new hub on Kafka has none before the first
+// event.
+constexpr int kRoundsWithoutState = 10;
 // Rounds after which an edition that the hub does not show counts as refused. By then a hub whose workers were away for
 // an hour has processed it.
 constexpr int kUnconfirmedRounds = 10;
@@ -83,6 +86,9 @@ Status ProjectPush::Round(const HubClient& hub, const std::function<Result<Pushe
     if (Status s = FinishSending(hub, report, stop); !s.ok()) return s;
   const auto view = Ask(hub, stop);
   if (!view.ok()) return view.status();
+  not_started_ = view->started ? 0 : not_started_ + 1;
+  if (!view->started && state_.accepted != 0 && not_started_ < kRoundsWithoutState)
+    return Status::Retry("the hub cannot say yet which edition it has");
   if (Status s = Make(*view, contents, now); !s.ok()) return s;
   return state_.sending ? FinishSending(hub, report, stop) : Status::Ok();
 }
@@ -96,6 +102,10 @@ Result<ProjectPush::HubView> ProjectPush::Ask(const HubClient& hub, const std::s
   if (reply->status == 404 && AnswerText(*reply).find("not registered") != std::string::npos) return view;
   if (reply->status == 403) {
     view.readable = false;
+    return view;
+  }
+  if (reply->status == 503) {
+    view.started = false;
     return view;
   }
   if (reply->status != 200) return Status::Retry(AnswerText(*reply));
@@ -116,8 +126,8 @@ Status ProjectPush::Make(const HubView& view, const std::function<Result<PushedC
                          double now) {
   auto made_of = contents();
   if (!made_of.ok()) return made_of.status();
-  const bool whole =
-      state_.accepted == 0 || (view.readable && (view.complete != state_.accepted || view.arriving));
+  const bool whole = state_.accepted == 0 || !view.started ||
+                     (view.readable && (view.complete != state_.accepted || view.arriving));
   if (whole) state_.facts.clear();
   // A hub without a complete edition may be another one than before, with another clock.
   if (view.readable && view.complete == 0) state_.last_time = 0;
@@ -246,7 +256,7 @@ Status ProjectPush::Confirm(const HubClient& hub, const std::stop_token& stop) c
   for (;;) {
     const auto view = Ask(hub, stop);
     if (!view.ok()) return view.status();
-    if (!view->readable || view->complete >= state_.edition) return Status::Ok();
+    if (!view->readable || (view->started && view->complete >= state_.edition)) return Status::Ok();
     if (stop.stop_requested() || std::chrono::steady_clock::now() >= until)
       return Status::Retry("the hub has received edition " + std::to_string(state_.edition) +
                            ", but does not show it as complete yet");

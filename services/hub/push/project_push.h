@@ -71,6 +71,7 @@ class ProjectPush {
   struct HubView {
     double clock = 0;            // UNIX s; 0: unknown
     bool readable = true;        // false: this token may not read it, so nothing below is known
+    bool started = true;         // false: the hub has no state yet, or is busy; nothing below is known
     std::uint64_t complete = 0;  // last complete edition; 0: none
     std::uint64_t newest = 0;    // of any state
     bool arriving = false;
@@ -102,6 +103,7 @@ class ProjectPush {
   PushState state_;
   std::uint64_t file_lines_ = 0;  // of the file that is being sent; 0: not counted yet
   int unconfirmed_ = 0;  // rounds in a row in which the hub had all lines and did not show the edition
+  int not_started_ = 0;  // rounds in a row in which the hub had no state
 };
 
 }  // namespace cobblestone::hub
