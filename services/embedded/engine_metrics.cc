@@ -10,6 +10,7 @@
 #include "services/metrics/process.h"
 #include "services/metrics/quota_families.h"
 #include "services/metrics/task_families.h"
+#include "services/view/hub_questions.h"
 
 namespace cobblestone::embedded {
 namespace {
@@ -32,6 +33,15 @@ std::vector<metrics::QuotaLook> QuotaLooks(const intake::Quotas& quotas) {
                      .events_per_second = use.events_per_second,
                      .bytes_per_second = use.bytes_per_second});
   return looks;
+}
+
+void AddHubIndex(const view::HubLists::Look& look, Families* all) {
+  metrics::AddHubIndex({.as_of = look.as_of,
+                        .took = look.took,
+                        .people = look.people,
+                        .users = look.users,
+                        .hosts = look.hosts},
+                       all);
 }
 
 }  // namespace
@@ -179,6 +189,9 @@ std::string EngineMetrics::Render() {
     CountRefused();
     counts.refused = refused_;
   }
+  if (view::Questions* questions = engine_.questions_for_many();
+      questions != nullptr && questions->hub() != nullptr)
+    AddHubIndex(questions->hub()->lists().look(), &all);
   metrics::AddLedger(counts, &all);
   metrics::AddQuotas(QuotaLooks(engine_.quotas()), &all);
   AddAudit(&all);

@@ -16,4 +16,18 @@ void AddHub(const HubLook& look, Families* all) {
       .Add(static_cast<double>(look.failures));
 }
 
+void AddHubIndex(const HubIndexLook& look, Families* all) {
+  all->Gauge("cobblestone_hub_index_timestamp_seconds",
+             "Time of the index of accounts that a federation hub answers from; 0: it is being built.")
+      .Add(look.as_of);
+  all->Gauge("cobblestone_hub_index_build_seconds", "Duration of the last build of the index of accounts.")
+      .Add(look.took);
+  all->Gauge("cobblestone_hub_people", "People over all projects in the index of accounts.")
+      .Add(static_cast<double>(look.people));
+  auto accounts =
+      all->Gauge("cobblestone_hub_accounts", "Accounts of all projects in the index of accounts.");
+  accounts.Add({{"kind", "user"}}, static_cast<double>(look.users));
+  accounts.Add({{"kind", "host"}}, static_cast<double>(look.hosts));
+}
+
 }  // namespace cobblestone::metrics

@@ -1,4 +1,5 @@
-// The factors of a federation hub as Prometheus metrics (services/factors).
+// A federation hub as Prometheus metrics: its factors at a project that uses them (services/factors), and the hub's own
+// index of accounts.
 #pragma once
 
 #include <cstdint>
@@ -17,5 +18,16 @@ struct HubLook {
 };
 
 void AddHub(const HubLook& look, Families* all);
+
+// The index of a hub's accounts (services/view/hub).
+struct HubIndexLook {
+  double as_of = 0;  // UNIX s; 0: none yet
+  double took = 0;   // s
+  std::uint64_t people = 0;
+  std::uint64_t users = 0;
+  std::uint64_t hosts = 0;
+};
+
+void AddHubIndex(const HubIndexLook& look, Families* all);
 
 }  // namespace cobblestone::metrics

@@ -14,6 +14,8 @@
 #include "services/feeds/feed_rows.h"
 #include "services/identity/identity_rows.h"
 #include "services/members/member_rows.h"
+#include "services/view/hub/cobblestones.h"
+#include "services/view/hub/person_days.h"
 #include "services/view/json.h"
 
 namespace cobblestone::view {
@@ -67,8 +69,7 @@ json ProjectJson(std::uint32_t number, const feeds::ProjectRow& row) {
              {"mode", ModeName(row.project.mode)},
              {"retired", row.project.retired},
              {"shared_account", row.project.shared_account},
-             {"points_per_cobblestone",
-              row.project.points_per_cobblestone > 0 ? row.project.points_per_cobblestone : 1.0},
+             {"points_per_cobblestone", PointsPerCobblestone(row.project)},
              {"condition", ConditionName(row.health.condition)},
              {"condition_time", row.health_stamp.time},
              {"app_versions", row.versions.versions.size()},
@@ -78,6 +79,31 @@ json ProjectJson(std::uint32_t number, const feeds::ProjectRow& row) {
              {"held_edition", row.held > row.complete ? row.held : 0}};
   if (!row.health.reason.empty()) shown["condition_reason"] = row.health.reason;
   return shown;
+}
+
+// A project is fetched once a day: after two days without a complete edition, what is known of it is old.
+constexpr double kKnownFor = 2 * credit::kSecondsPerDay;
+
+// Adds what the ledger of editions says: the age of what is known, and why the last edition is held.
+Status AddEditions(const Rows& leading, std::uint32_t number, const feeds::ProjectRow& row, double now,
+                   json* shown) {
+  const ProjectId project(number);
+  const auto complete = Find(leading, feeds::kEditionsTable, feeds::EditionKey(project, row.complete));
+  if (!complete.ok()) return complete.status();
+  if (*complete) (*shown)["published_time"] = (*complete)->edition.published_time;
+  double known = row.project_stamp.time;  // nothing is known of it
+  if (*complete) known = (*complete)->ended.time;
+  bool unknown = now - known > kKnownFor;
+  if (row.project.mode == wire::FeedMode::kDirect) {
+    unknown = row.health.condition == wire::FeedCondition::kUnreachable;
+    known = row.health_stamp.time;
+  }
+  (*shown)["unknown_since"] = unknown ? known : 0;
+  if (row.held <= row.complete) return Status::Ok();
+  const auto held = Find(leading, feeds::kEditionsTable, feeds::EditionKey(project, row.held));
+  if (!held.ok()) return held.status();
+  if (*held) (*shown)["held_reason"] = (*held)->edition.reason;
+  return Status::Ok();
 }
 
 json FactorJson(const federation::Factor& factor) {
@@ -229,8 +255,11 @@ Result<json> HubQuestions::Projects() {
   std::vector<std::pair<std::uint32_t, json>> found;
   Status read =
       ForEach(**rows, feeds::kProjectsTable, [&](const stream::Key& key, const feeds::ProjectRow& row) {
-        found.emplace_back(key.project, ProjectJson(key.project, row));
-        return Status::Ok();
+        json shown = ProjectJson(key.project, row);
+        lists_.AddProject(ProjectId(key.project), &shown);
+        Status added = AddEditions(**rows, key.project, row, clock_(), &shown);
+        found.emplace_back(key.project, std::move(shown));
+        return added;
       });
   if (!read.ok()) return read;
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -246,6 +275,8 @@ Result<json> HubQuestions::Project(ProjectId project, std::size_t limit) {
   if (!row.ok()) return row.status();
   if (!*row) return NotRegistered(project);
   json shown = ProjectJson(project.value, **row);
+  lists_.AddProject(project, &shown);
+  if (Status s = AddEditions(**rows, project.value, **row, clock_(), &shown); !s.ok()) return s;
   shown["editions"] = json::array();
   std::vector<std::pair<std::uint64_t, json>> editions;
   Status read =
@@ -287,12 +318,12 @@ Result<json> HubQuestions::Factors(std::optional<std::uint64_t> sequence) {
 }
 
 Result<json> HubQuestions::Account(ProjectId project, wire::AccountKind kind, std::uint64_t id) {
-  credit::MicroCredit ignored = 0;
+  Figures ignored;
   return AccountWith(project, kind, id, &ignored);
 }
 
 Result<json> HubQuestions::AccountWith(ProjectId project, wire::AccountKind kind, std::uint64_t id,
-                                       credit::MicroCredit* total_micro) {
+                                       Figures* figures) {
   const auto rows = Feeds();
   if (!rows.ok()) return rows.status();
   const auto known = Find(**rows, feeds::kProjectsTable, feeds::ProjectKey(project));
@@ -310,18 +341,41 @@ Result<json> HubQuestions::AccountWith(ProjectId project, wire::AccountKind kind
   if (seen == nullptr)
     return Status::NotFound(std::string(KindName(kind)) + " " + std::to_string(id) + " of project " +
                             std::to_string(project.value) + " is not known");
-  *total_micro = seen->total_micro;
+  figures->total = seen->total_micro;
+  figures->points = PointsPerCobblestone((*known)->project);
+  figures->shared = (*known)->project.shared_account;
   json shown = AccountJson(kind, *seen, clock_());
+  lists_.AddRanks(project, kind, id, &shown);
+  if (seen->team != 0) {
+    auto team = TeamName(project, seen->team);
+    if (!team.ok()) return team.status();
+    shown["team_name"] = std::move(*team);
+    lists_.AddTeamRanks(project, seen->team, &shown);
+  }
   shown["project"] = project.value;
   shown["project_name"] = (*known)->project.name;
   shown["id"] = id;
-  std::vector<credit::DaySum> days = (*row)->days;
+  std::vector<credit::DaySum>& days = figures->days;
+  days = (*row)->days;
   if (Status s = AddOlderDays(**members, tables.days, key, days); !s.ok()) return s;
   members::HideArriving(**row, complete, days);
   shown["days"] = json::array();
-  for (const credit::DaySum& day : days)
-    if (day.micro != 0) shown["days"].push_back({{"day", day.day}, {"credit", MicroText(day.micro)}});
+  for (const credit::DaySum& day : days) {
+    if (day.micro == 0) continue;
+    json one{{"day", day.day}, {"credit", MicroText(day.micro)}};
+    if (day.micro < 0) one["correction"] = true;
+    shown["days"].push_back(std::move(one));
+  }
   return shown;
+}
+
+Result<std::string> HubQuestions::TeamName(ProjectId project, std::uint64_t team) {
+  const auto members = state_.Of(Stage::kAccounts, wire::PartitionOf(project, team, state_.partitions()));
+  if (!members.ok()) return members.status();
+  const stream::Key key{.project = project.value, .id = team, .sub = 0};
+  const auto row = Find(**members, members::kTeamsTable, key);
+  if (!row.ok()) return row.status();
+  return *row ? (*row)->now.name : std::string();
 }
 
 Result<json> HubQuestions::PersonOfCpid(std::string_view text) {
@@ -341,62 +395,93 @@ Result<json> HubQuestions::PersonOf(ProjectId project, UserId user) {
   if (!rows.ok()) return rows.status();
   const ReadIdentities read(**rows);
   federation::UserRow row;
-  const bool known = read.FindUser(project, user, &row) && !row.accounts.empty();
-  std::optional<federation::AccountKey> identity;
-  if (known)
-    identity = read.all().IdentityOf(
-        {.project = project.value, .user = user.value, .create_time = row.accounts.back().create_time});
+  federation::AccountKey account{.project = project.value, .user = user.value, .create_time = 0};
+  if (read.FindUser(project, user, &row) && !row.accounts.empty())
+    account.create_time = row.accounts.back().create_time;
   if (!read.failure().ok()) return read.failure();
-  if (!identity)
-    return Status::NotFound("user " + std::to_string(user.value) + " of project " +
-                            std::to_string(project.value) + " has shown no cross-project id");
-  return Person(**rows, *identity);
+  return PersonOfAccount(**rows, account);
 }
 
-// Accounts of account managers stand for many people and are in no sum.
+Result<json> HubQuestions::PersonOfIdentity(std::string_view identity) {
+  const auto account = federation::ParseIdentity(identity);
+  if (!account) return Status::InvalidArgument("identity: PROJECT-USER-CREATETIME");
+  const auto rows = Feeds();
+  if (!rows.ok()) return rows.status();
+  return PersonOfAccount(**rows, *account);
+}
+
+Result<json> HubQuestions::PersonOfAccount(const Rows& rows, const federation::AccountKey& account) {
+  const ReadIdentities read(rows);
+  const auto identity = read.all().IdentityOf(account);
+  if (!read.failure().ok()) return read.failure();
+  if (identity) return Person(rows, *identity);
+  auto shown =
+      Described({.identity = account, .accounts = {{.account = account, .edges = {}}}, .possible = {}});
+  if (shown.ok() && shown->at("accounts").empty())
+    return Status::NotFound("user " + std::to_string(account.user) + " of project " +
+                            std::to_string(account.project) + " is not known");
+  return shown;
+}
+
 Result<json> HubQuestions::Person(const Rows& rows, const federation::AccountKey& identity) {
   const ReadIdentities read(rows);
   const auto view = read.all().Describe(identity);
   if (!read.failure().ok()) return read.failure();
   if (!view) return Status::NotFound("no person has this name");
-  const double now = clock_();
+  return Described(*view);
+}
+
+// Accounts of account managers stand for many people and are in no sum. A number whose creation time is another one belongs
+// to another person: the project has started again.
+Result<json> HubQuestions::Described(const federation::IdentityView& view) {
   credit::MicroTotal total = 0;
   double recent = 0;
-  json accounts = json::array();
-  for (const federation::AccountView& one : view->accounts) {
-    credit::MicroCredit micro = 0;
-    auto account =
-        AccountWith(ProjectId(one.account.project), wire::AccountKind::kUser, one.account.user, &micro);
+  PersonDays days;
+  json shown{{"identity", federation::IdentityText(view.identity)},
+             {"name", ""},
+             {"country", ""},
+             {"accounts", json::array()},
+             {"possible", json::array()}};
+  bool named = false;
+  for (const federation::AccountView& one : view.accounts) {
+    Figures figures;
+    const ProjectId project(one.account.project);
+    auto account = AccountWith(project, wire::AccountKind::kUser, one.account.user, &figures);
     if (account.status().code() == StatusCode::kNotFound) continue;  // it left its project's statistics
     if (!account.ok()) return account.status();
-    // The project has started again, and the number is another person's now.
-    if (static_cast<std::uint64_t>(account->at("create_time").get<double>()) != one.account.create_time)
+    const bool without_identity = one.account.create_time == 0;
+    if (!without_identity &&
+        static_cast<std::uint64_t>(account->at("create_time").get<double>()) != one.account.create_time)
       continue;
-    const auto project = Find(rows, feeds::kProjectsTable, feeds::ProjectKey(ProjectId(one.account.project)));
-    if (!project.ok()) return project.status();
-    const bool shared = *project && (*project)->project.shared_account;
-    (*account)["in_sum"] = !shared;
+    (*account)["in_sum"] = !figures.shared;
+    (*account)["cobblestones"] = MicroText(InCobblestones(figures.total, figures.points));
     (*account)["ids"] = EdgesJson(one.edges);
-    if (!shared) {
-      total += micro;
-      recent += account->at("rac").is_number() ? account->at("rac").get<double>() : 0;
+    if (!figures.shared) {
+      total += InCobblestones(figures.total, figures.points);
+      recent += account->at("rac").is_number() ? account->at("rac").get<double>() / figures.points : 0;
+      days.Add(project, one.account.user, figures.points, figures.days);
+      lists_.AddPersonRanks(project, one.account.user, &shown);
+    }
+    if (!named || one.account == view.identity) {
+      named = true;
+      shown["name"] = account->at("name");
+      shown["country"] = account->at("country");
     }
     account->erase("days");
-    accounts.push_back(std::move(*account));
+    shown["accounts"].push_back(std::move(*account));
   }
-  json possible = json::array();
-  for (const federation::Neighbour& one : view->possible)
-    possible.push_back({{"identity", federation::IdentityText(one.identity)},
-                        {"project", one.account.project},
-                        {"user", one.account.user},
-                        {"cpid", federation::CpidText(one.cpid)},
-                        {"standing", StandingName(one.standing)}});
-  return json{{"identity", federation::IdentityText(view->identity)},
-              {"total", MicroText(total)},
-              {"rac", Number(recent)},
-              {"rac_time", now},
-              {"accounts", std::move(accounts)},
-              {"possible", std::move(possible)}};
+  for (const federation::Neighbour& one : view.possible)
+    shown["possible"].push_back({{"identity", federation::IdentityText(one.identity)},
+                                 {"project", one.account.project},
+                                 {"user", one.account.user},
+                                 {"cpid", federation::CpidText(one.cpid)},
+                                 {"standing", StandingName(one.standing)}});
+  shown["total"] = MicroText(total);
+  shown["rac"] = Number(recent);
+  shown["rac_time"] = clock_();
+  shown["days"] = days.Days();
+  shown["corrections"] = days.Corrections();
+  return shown;
 }
 
 }  // namespace cobblestone::view
