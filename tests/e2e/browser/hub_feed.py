@@ -16,7 +16,8 @@ ID = {name: name * 32 for name in "abc"}
 HOST_ID = "9" * 32
 HELD = "user.gz has 40 % fewer accounts than the edition before"
 SILENT = "the server does not answer"
-VOLUNTEERS = 50
+VOLUNTEERS = 50  # with 1 to 50
+UNBROKEN = "Supercalifragilisticexpialidocious" * 4  # the name of the last volunteer
 
 # Totals of Ada by edition; one edition a day, from day 0 on.
 ROSEWOOD = (1000, 1100, 1250, 1200, 1300, 1300, 1300, 1300)  # by day +100, +150, -50, +100
@@ -48,6 +49,8 @@ class Feed:
         self.lines.append(json.dumps({"id": str(len(self.lines) + 1), "project": project, "time": at, **body}))
 
     def edition(self, project, edition, state, at, **more):
+        if state == "COMPLETE":  # as a collector does
+            self.add(0, at, {"barrier": {}})
         self.add(project, at, {"feed_edition": {"edition": str(edition), "state": "EDITION_STATE_" + state, "published_time": at, **more}})
 
     def account(self, project, kind, account, edition, credit, at, **more):
@@ -70,7 +73,7 @@ class Feed:
 
 
 def sums(users, total):
-    return {"sums": [{"kind": "ACCOUNT_KIND_USER", "accounts": str(users), "total_micro": str(total * 1000000), "changed": "1"}]}
+    return {"sums": [{"kind": "ACCOUNT_KIND_USER", "accounts": str(users), "total_micro_low": str(total * 1000000), "changed": "1"}]}
 
 
 def rosewood(feed, day, ada):
@@ -80,12 +83,13 @@ def rosewood(feed, day, ada):
         feed.user(1, ADA, edition, ada, at, ID["a"], "Ada Lovelace", "Germany", team="5")
     if day == 0:
         for n in range(1, VOLUNTEERS + 1):
-            feed.user(1, 100 + n, edition, n, at, f"{n:032x}", f"volunteer {n:02}", "Singapore" if n == 50 else "")
+            feed.user(1, 100 + n, edition, n, at, f"{n:032x}", UNBROKEN if n == 50 else f"volunteer {n:02}", "Singapore" if n == 50 else "")
         feed.account(1, "TEAM", 5, edition, 4000, at, name="Planet Three")
         feed.account(1, "HOST", 900, edition, 800, at, cross_project_id=HOST_ID, owner=str(ADA))
+    bob = 60 if day == 0 else 90
     if day in (0, 1):
-        feed.user(1, BOB, edition, 60 if day == 0 else 90, at, ID["b"], "Bob", "Japan")
-    feed.edition(1, edition, "COMPLETE", at, **sums(VOLUNTEERS + 2, 0))
+        feed.user(1, BOB, edition, bob, at, ID["b"], "Bob", "Japan")
+    feed.edition(1, edition, "COMPLETE", at, **sums(VOLUNTEERS + 2, ada + bob + sum(range(1, VOLUNTEERS + 1))))
 
 
 def elm(feed, day, ada):

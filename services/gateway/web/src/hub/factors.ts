@@ -89,7 +89,7 @@ function factorCard(factor: Factor): HTMLElement {
         { name: "Value", number: true, cell: (c) => format.number(format.toNumber(c.value)) },
         { name: "Weight", number: true, cell: (c) => `${format.fixed(format.toNumber(c.weight) * 100, 1)} %` },
         { name: "Recent credit", number: true, wide: true, cell: (c) => format.number(format.toNumber(c.credit)) },
-        { name: "Versions", number: true, wide: true, cell: (c) => format.count(c.app_versions) },
+        { name: "Versions", number: true, wide: true, cell: (c) => format.count(c.app_versions.length) },
       ], factor.contributions),
     ],
     leftOutOf(factor.left_out));

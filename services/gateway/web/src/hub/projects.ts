@@ -91,7 +91,7 @@ function editionsOf(editions: Edition[]): Child {
       { name: "Published", cell: (e) => dateOf(format.toNumber(e.published_time) || format.toNumber(e.begun_time)) },
       { name: "Users", number: true, wide: true, cell: (e) => countOf(sumOf(e, "user")?.accounts) },
       { name: "Changed", number: true, wide: true, cell: (e) => countOf(sumOf(e, "user")?.changed) },
-      { name: "Total credit", number: true, cell: (e) => creditOr(sumOf(e, "user")?.total) },
+      { name: "Total credit", number: true, wide: true, cell: (e) => creditOr(sumOf(e, "user")?.total) },
     ], editions));
 }
 

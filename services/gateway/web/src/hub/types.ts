@@ -149,7 +149,7 @@ export interface Factor {
   factor: Double;
   target: Double;
   is_default: boolean;
-  contributions: { project: Id; name: string; credit: Double; weight: Double; value: Double; app_versions: number }[];
+  contributions: { project: Id; name: string; credit: Double; weight: Double; value: Double; app_versions: Id[] }[];
   left_out: LeftOut[];
 }
 

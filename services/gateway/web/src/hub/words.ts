@@ -42,7 +42,7 @@ export function unknownWords(project: HubProject): string {
 
 const kStandings: Record<string, [string, string]> = {
   joined: ["own or confirmed", "The account's own id, or one that a second project confirms."],
-  swing: ["changes to and fro", "The account showed another id, then this one again, as happens if the computers of one person know different ids. No other project has separate accounts for the two ids."],
+  swing: ["changes to and fro", "The account changes between this id and another one and returns, as happens if the computers of one person know different ids. No other project has separate accounts for the two."],
   unconfirmed: ["not confirmed", "Only this project says that the id belongs to the person. It counts once a second project says the same."],
   contradicted: ["contradicted", "Another project has separate accounts for the two ids, so they may be two people."],
   noise: ["too many ids", "The account has shown more than four ids that others had before, so none of these links counts."],
