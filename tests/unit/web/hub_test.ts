@@ -5,7 +5,7 @@ import { hashOf, parseRoute, type Route } from "../../../services/gateway/web/sr
 import { placedOn, plainName, shadeOf } from "../../../services/gateway/web/src/hub/places";
 import { bucketsOf, layersOf } from "../../../services/gateway/web/src/hub/stack";
 import type { HubProject, PersonDay, Row } from "../../../services/gateway/web/src/hub/types";
-import { ageWords, standingWords, unknownWords, webAddress } from "../../../services/gateway/web/src/hub/words";
+import { ageWords, inCobblestones, standingWords, unknownWords, webAddress } from "../../../services/gateway/web/src/hub/words";
 import { stacked } from "../../../services/gateway/web/src/parts/stack";
 
 test("layers of a history are the projects by credit, and the smallest share one layer", () => {
@@ -74,6 +74,12 @@ test("ages and silence are said with their dates, never as zero", () => {
   assert.equal(unknownWords({ unknown_since: now } as HubProject), "Unknown since 2023-11-14");
   assert.equal(unknownWords({ unknown_since: 0 } as HubProject), "");
   assert.equal(unknownWords({} as HubProject), "");
+});
+
+test("points of a project are Cobblestones by its own measure, exact if they are the same", () => {
+  assert.equal(inCobblestones("9007199254740993.000001", 1), "9007199254740993.000001");
+  assert.equal(inCobblestones("700.000000", 7), "100.000000");
+  assert.equal(inCobblestones("1.000000", 7), "0.142857");
 });
 
 test("a swing that is not believed has other words than one that counts", () => {

@@ -93,7 +93,7 @@ export async function hostView(context: Context, cpid: string): Promise<View> {
     h("h1", { tabindex: -1 }, "A computer over projects"),
     h("p", { class: "lead" }, "All hosts with the id ", h("code", {}, cpid), ". Projects publish the ids of hosts themselves; the hub does not check them."),
     hosts.length === 0 ? empty("No project has a host with this id.") : [
-      tiles([{ label: "Total credit", value: credit(format.creditSum(hosts.map((one) => one.total))), note: "of all projects", key: "total" }]),
+      tiles([{ label: "Total credit", value: credit(format.creditSum(hosts.map((one) => one.cobblestones ?? one.total))), note: "Cobblestones, of all projects", key: "total" }]),
       card(null, table("The hosts with this id", [
         { name: "Project", head: true, cell: atProject("host") },
         { name: "Total credit", number: true, cell: (t) => credit(t.total) },

@@ -7,7 +7,7 @@ import { card, credit, empty, link, rac, table, tiles, time } from "../parts/pie
 import type { Context, View } from "../views/view";
 import { accountLink, ask, askList, countOf, creditOr, facts, outside, personLink, pill, projectLink, rowColumns } from "./pieces";
 import type { Edition, HubProject, ProjectDay, Row } from "./types";
-import { ageWords, conditionWords, unknownWords } from "./words";
+import { ageWords, conditionWords, inCobblestones, unknownWords } from "./words";
 
 const kDay = 86400;
 const kShown = 10; // rows of each short list
@@ -58,7 +58,7 @@ function projectCard(project: HubProject): HTMLElement {
 export async function projectsView(context: Context): Promise<View> {
   const projects = (await ask<HubProject[]>("projects", context.signal)).data;
   const now = projects.filter((one) => known(one) && !unknownWords(one)).length;
-  const sum = projects.flatMap((one) => (known(one) && one.total ? [one.total] : []));
+  const sum = projects.flatMap((one) => (known(one) && one.total ? [inCobblestones(one.total, one.points_per_cobblestone)] : []));
   const node = h("div", { class: "hub-projects" },
     h("h1", { tabindex: -1 }, "Projects"),
     h("p", { class: "lead" }, "What each project publishes, as of its last complete edition. A project that is silent keeps its numbers, with their date."),
@@ -138,7 +138,7 @@ export async function projectView(context: Context, of: Id): Promise<View> {
     h("p", { class: "lead" }, conditionText(project), " ", age(project), "."),
     warnings(project),
     tiles([
-      { label: "Total credit", value: has ? creditOr(project.total) : format.kMissing, note: "Cobblestones", key: "total" },
+      { label: "Total credit", value: has ? creditOr(project.total) : format.kMissing, note: format.toNumber(project.points_per_cobblestone) === 1 ? "Cobblestones" : "points of the project", key: "total" },
       { label: "Recent average", value: has && project.rac !== undefined ? rac(project.rac) : format.kMissing, note: "a day, now", key: "rac" },
       { label: "Users", value: has ? countOf(project.users) : format.kMissing, key: "users" },
       { label: "Hosts", value: has ? countOf(project.hosts) : format.kMissing, key: "hosts" },

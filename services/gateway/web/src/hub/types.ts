@@ -64,6 +64,7 @@ export interface Row {
   name?: string;
   country?: string;
   total: CreditText;
+  cobblestones?: CreditText; // the total, of a project with other points
   rac: Double;
   projects?: number;
   members?: number;

@@ -1,6 +1,6 @@
 // Conditions of projects and standings of ids, in sentences.
 import * as format from "../base/format";
-import type { Double } from "../base/types";
+import type { CreditText, Double } from "../base/types";
 import type { HubProject } from "./types";
 
 interface Words {
@@ -38,6 +38,12 @@ export function unknownWords(project: HubProject): string {
   const since = format.toNumber(project.unknown_since);
   if (!(since > 0)) return "";
   return `Unknown since ${format.utc(since).slice(0, 10)}`;
+}
+
+// Points of a project as Cobblestones, rounded to a micro-credit; exact if they are the same.
+export function inCobblestones(points: CreditText, per_cobblestone: Double): CreditText {
+  const per = format.toNumber(per_cobblestone);
+  return per === 1 || !(per > 0) ? points : (Number(points) / per).toFixed(6);
 }
 
 const kStandings: Record<string, [string, string]> = {
