@@ -287,6 +287,9 @@ TEST_F(HubRead, RanksPeopleTeamsCountriesAndHostsOverProjects) {
     EXPECT_EQ(person["of"], 2);
     EXPECT_EQ(person["accounts"][0]["team_name"], "The Crunchers");
   }
+  const std::string metrics = served_->Get("/api/v1/metrics").body;
+  EXPECT_THAT(metrics, HasSubstr("cobblestone_hub_people 2\n"));
+  EXPECT_THAT(metrics, HasSubstr("cobblestone_hub_accounts{kind=\"user\"} 4\n"));
   EXPECT_EQ(served_->Get("/api/v1/federation/people?limit=501").status, 400);
   EXPECT_EQ(served_->Get("/api/v1/federation/people?country=Chad&name=a").status, 400);
   EXPECT_EQ(served_->Get("/api/v1/federation/teams/xyz").status, 404);
