@@ -449,10 +449,13 @@ Result<json> HubQuestions::Described(const federation::IdentityView& view) {
     auto account = AccountWith(project, wire::AccountKind::kUser, one.account.user, &figures);
     if (account.status().code() == StatusCode::kNotFound) continue;  // it left its project's statistics
     if (!account.ok()) return account.status();
-    const bool without_identity = one.account.create_time == 0;
-    if (!without_identity &&
-        static_cast<std::uint64_t>(account->at("create_time").get<double>()) != one.account.create_time)
+    const auto created = static_cast<std::uint64_t>(account->at("create_time").get<double>());
+    if (one.account.create_time == 0) {  // asked for by its number, and without an identity
+      shown["identity"] = federation::IdentityText(
+          {.project = one.account.project, .user = one.account.user, .create_time = created});
+    } else if (created != one.account.create_time) {
       continue;
+    }
     (*account)["in_sum"] = !figures.shared;
     (*account)["cobblestones"] = MicroText(InCobblestones(figures.total, figures.points));
     (*account)["ids"] = EdgesJson(one.edges);

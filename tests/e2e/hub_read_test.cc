@@ -251,7 +251,7 @@ TEST_F(HubRead, RanksPeopleTeamsCountriesAndHostsOverProjects) {
   EXPECT_EQ(Data("people?country=Chad")[0]["name"], "Bob & <Co>");
   EXPECT_EQ(Data("people?country=Chad")[0]["rank"], 2);
   EXPECT_EQ(Data("people?name=an").size(), 1u);
-  EXPECT_EQ(Data("people?team=the+CRUNCHERS").size(), 2u);
+  EXPECT_EQ(Data("people?team=the CRUNCHERS").size(), 2u);
   EXPECT_EQ(Data("people?limit=1&offset=1")[0]["name"], "Bob & <Co>");
 
   const json teams = Data("teams");
@@ -287,6 +287,9 @@ TEST_F(HubRead, RanksPeopleTeamsCountriesAndHostsOverProjects) {
     EXPECT_EQ(person["of"], 2);
     EXPECT_EQ(person["accounts"][0]["team_name"], "The Crunchers");
   }
+  const std::string metrics = served_->Get("/api/v1/metrics").body;
+  EXPECT_THAT(metrics, HasSubstr("cobblestone_hub_people 2\n"));
+  EXPECT_THAT(metrics, HasSubstr("cobblestone_hub_accounts{kind=\"user\"} 4\n"));
   EXPECT_EQ(served_->Get("/api/v1/federation/people?limit=501").status, 400);
   EXPECT_EQ(served_->Get("/api/v1/federation/people?country=Chad&name=a").status, 400);
   EXPECT_EQ(served_->Get("/api/v1/federation/teams/xyz").status, 404);
@@ -377,7 +380,7 @@ TEST_F(HubRead, ProjectPagesAndSignatureImagesGetTheirXml) {
   const Xml host = GetXml("/get_host.php?cpid=" + kHostId);
   EXPECT_EQ(host.One("host/total_credit"), "160.000000");  // 60 + 200 / 2
   EXPECT_EQ(host.All("host/project/id"), (std::vector<std::string>{"51", "61"}));
-  for (const char* which : {"name=the+crunchers", "key=FF8CCBAA387E38BD258BB65539F03E58"}) {
+  for (const char* which : {"name=the crunchers", "key=FF8CCBAA387E38BD258BB65539F03E58"}) {
     const Xml team = GetXml("/get_team.php?" + std::string(which));
     EXPECT_EQ(team.One("team/total_credit"), "290.000000");
     EXPECT_EQ(team.All("team/project/id"), (std::vector<std::string>{"9", "5"}));
@@ -412,7 +415,7 @@ TEST_F(HubRead, AHubThatIsNotPublicShowsNobody) {
         std::string("/api/v1/federation/countries"), "/api/v1/federation/hosts?cpid=" + kHostId,
         std::string("/api/v1/federation/projects/1/top/users"), "/api/v1/federation/person?cpid=" + kIdA,
         "/get_user.php?cpid=" + kIdA, "/get_user_credit_history.php?cpid=" + kIdA,
-        std::string("/get_team.php?name=the+crunchers"), "/get_host.php?cpid=" + kHostId}) {
+        std::string("/get_team.php?name=the crunchers"), "/get_host.php?cpid=" + kHostId}) {
     const Reply stranger = served_->Get(path);
     EXPECT_EQ(stranger.status, 401) << path;
     EXPECT_EQ(stranger.body.find("Ann"), std::string::npos) << path;

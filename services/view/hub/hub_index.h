@@ -8,7 +8,7 @@
 // - Sums over projects are in Cobblestones: points of a project are divided by its points_per_cobblestone. Accounts of a
 //   project whose accounts are shared by many people (FeedProject::shared_account) are in no such sum.
 //
-// Memory in bytes: 68 per user and 56 per person, both without the name; 44 per host; 52 per team. A user's name has about
+// Memory in bytes: 64 per user and 56 per person, both without the name; 44 per host; 52 per team. A user's name has about
 // 12. 10^7 users who are 10^7 people, and 3 x 10^7 hosts: 2.7 GB; twice that while the next index is built.
 #pragma once
 
@@ -46,6 +46,7 @@ struct IndexedUser {
   std::uint16_t hosts = 0;       // 65,535: or more
   std::uint16_t used_hosts = 0;  // with a recent average of at least kUsedRecent
 };
+static_assert(sizeof(IndexedUser) == 48);
 // BOINC's server_status.php counts accounts with a greater average as those with recent credit.
 inline constexpr double kUsedRecent = 0.1;
 
@@ -56,6 +57,7 @@ struct IndexedHost {
   std::uint64_t cpid : 48 = 0;  // the first bits of the host's cross-project id; 0: none
   std::uint64_t project : 16 = 0;
 };
+static_assert(sizeof(IndexedHost) == 32);
 
 struct IndexedTeam {
   std::uint64_t id = 0;
@@ -75,6 +77,7 @@ struct IndexedPerson {
   std::uint16_t country = 0;
   std::uint16_t projects = 0;
 };
+static_assert(sizeof(IndexedPerson) == 48);
 
 // MD5 of a name in lower case (ASCII letters): how stock projects link to a team over projects.
 using TeamNameKey = std::array<unsigned char, 16>;
