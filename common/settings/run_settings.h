@@ -150,6 +150,17 @@ struct HubSettings {
   std::string ca_file;  // empty: the system's
 };
 
+// role: hub. What `cobblestone hub snapshot` writes (docs/operations/federation-hub.md).
+struct SnapshotSettings {
+  std::string directory;  // of the snapshots; empty: none
+  std::string key_file;   // Ed25519, private
+  std::string hub;        // URL or name of the operator
+  std::string consent;
+  std::string continues;   // why this key continues the chain of another key
+  std::uint32_t keep = 0;  // 0: all
+  std::string combined;    // directory of the statistics files over all projects; empty: none
+};
+
 struct MetricsSettings {
   std::string listen;  // host:port; empty: disabled
 };
@@ -191,6 +202,7 @@ struct RunSettings {
   GatewaySettings gateway;
   QuotaSettings quota;
   HubSettings hub;
+  SnapshotSettings snapshots;
   MetricsSettings metrics;
   Duration future_limit = std::chrono::hours(1);
   LogSettings log;

@@ -6,6 +6,8 @@
 #include "common/settings/run_settings.h"
 #include "common/wire/control/topics.h"
 #include "common/wire/ledger/refused_codec.h"
+#include "services/hub/snapshot/archive.h"
+#include "services/metrics/hub_families.h"
 #include "services/metrics/ledger_families.h"
 #include "services/metrics/process.h"
 #include "services/metrics/quota_families.h"
@@ -182,6 +184,8 @@ std::string EngineMetrics::Render() {
   metrics::AddLedger(counts, &all);
   metrics::AddQuotas(QuotaLooks(engine_.quotas()), &all);
   AddAudit(&all);
+  if (const std::string& snapshots = engine_.settings().snapshots.directory; !snapshots.empty())
+    metrics::AddHubSnapshot(hub::PublishedTime(snapshots), &all);
   metrics::AddDisk(engine_.settings().data_directory, &all);
   metrics::AddProcess(&all);
   return all.Text();

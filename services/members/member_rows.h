@@ -12,6 +12,7 @@
 #include "common/credit/accounts/account.h"
 #include "common/credit/accounts/day_history.h"
 #include "common/stream/table.h"
+#include "common/stream/watermarks.h"
 #include "common/wire/events/event_stamp.h"
 #include "common/wire/events/feeds.h"
 
@@ -42,6 +43,8 @@ inline constexpr stream::TableSpec<MemberRow> kTeamsTable{.id = 90, .version = 1
 inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kHostDaysTable{.id = 91, .version = 1};
 inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kUserDaysTable{.id = 92, .version = 1};
 inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kTeamDaysTable{.id = 93, .version = 1};
+// One row: which barriers of FEEDS the partition has passed.
+inline constexpr stream::TableSpec<stream::WatermarkProgress> kWatermarksTable{.id = 94, .version = 1};
 
 // The account as of the project's last complete edition; null if that edition does not contain it. `whole`: the last
 // complete edition with which all accounts were sent. An account of edition 0 is seen at once.

@@ -19,7 +19,7 @@ using wire::StampOrder;
 
 namespace {
 
-enum TableId : std::uint8_t { kWatermarkTable = 94 };
+enum TableId : std::uint8_t { kWatermarkTable = kWatermarksTable.id };
 
 // Applies the newer state of an account. `day`: the UNIX day to which a change of its credit belongs.
 void Apply(const wire::EventStamp& stamp, wire::FeedAccount account, std::int64_t day, bool is_new,

@@ -1,5 +1,7 @@
 #include "services/metrics/hub_families.h"
 
+#include <chrono>
+
 namespace cobblestone::metrics {
 
 void AddHub(const HubLook& look, Families* all) {
@@ -14,6 +16,16 @@ void AddHub(const HubLook& look, Families* all) {
   all->Counter("cobblestone_hub_failures_total",
                "Questions to the hub that failed, or whose answer was rejected or not fully applied.")
       .Add(static_cast<double>(look.failures));
+}
+
+void AddHubSnapshot(std::optional<double> published, Families* all) {
+  static const double first_call =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  all->Gauge(
+         "cobblestone_hub_snapshot_timestamp_seconds",
+         "Time at which the newest snapshot of this hub was published; before the first one the start of the "
+         "process.")
+      .Add(published.value_or(first_call));
 }
 
 }  // namespace cobblestone::metrics

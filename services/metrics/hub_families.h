@@ -1,7 +1,8 @@
-// The factors of a federation hub as Prometheus metrics (services/factors).
+// Prometheus metrics about a federation hub: its factors (services/factors), and the snapshots that it writes itself.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "services/metrics/families.h"
 
@@ -17,5 +18,7 @@ struct HubLook {
 };
 
 void AddHub(const HubLook& look, Families* all);
+// `published`: UNIX s at which the newest snapshot was published; none yet: the time of the first call is shown.
+void AddHubSnapshot(std::optional<double> published, Families* all);
 
 }  // namespace cobblestone::metrics

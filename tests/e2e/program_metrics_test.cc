@@ -35,6 +35,7 @@ class ProgramMetrics : public ::testing::Test {
                                          "log: {format: json}\n"
                                          "quota: {events_per_second: 100000000}\n"
                                          "hub: {url: \"http://127.0.0.1:9\"}\n"  // nobody listens
+                                         "snapshots: {directory: snapshots}\n"
                                          "metrics: {listen: \"127.0.0.1:0\"}\n";
     const Finished made = Run({"generate", "events.pb", "--results", "6000", "--hosts", "60", "--seed", "5",
                                "--policy", "creditnew", "--quiet"});

@@ -72,6 +72,10 @@ const std::vector<Layer>& Layers() {
       // Files and answers of other projects, as values: no stage, no backend, no gateway.
       {"services/hub/feeds", {"common/base", "common/credit", "common/federation", "common/stream"}},
       {"services/hub/snapshot", {"common/base"}},
+      {"services/hub/publish",
+       {"common/base", "common/credit", "common/federation/identity", "common/stream", "common/wire",
+        "services/stage", "services/feeds", "services/identity", "services/members", "services/view",
+        "services/export", "services/hub/feeds", "services/hub/snapshot"}},
       {"services/hub/collector",
        {"common/base", "common/credit", "common/federation", "common/stream", "common/wire",
         "services/hub/feeds"}},

@@ -53,6 +53,8 @@ void AddReprice(Program& program);
 void AddConfig(Program& program);
 void AddDemo(Program& program);
 void AddHub(Program& program);
+// Verbs below `hub`: snapshot, new-key, adopt-snapshot.
+void AddHubSnapshots(Program& program, Verb& hub);
 
 // --config and --data.
 struct DataPlace {

@@ -262,6 +262,7 @@ void AddHub(Program& program) {
             "Example:  cobblestone hub compare-snapshots hub-a/2026-11-27 hub-b/2026-11-27 hub-c/2026-11-27 --least 2");
       },
       RunCompare);
+  AddHubSnapshots(program, verb);
 }
 
 }  // namespace cobblestone
