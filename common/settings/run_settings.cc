@@ -232,8 +232,9 @@ class Reader {
   }
 
   void ReadProject(const YAML::Node& map, ProjectEntry& project) {
-    static constexpr std::string_view kKeys[] = {"id",  "name",      "events_per_second", "bytes_per_second",
-                                                 "url", "statistics"};
+    static constexpr std::string_view kKeys[] = {
+        "id",         "name",          "events_per_second",      "bytes_per_second", "url",
+        "statistics", "ownership_key", "points_per_cobblestone", "shared_account",   "erase_after"};
     EachKey(map, "projects.", [&](const std::string& name, Place place, const YAML::Node& value, Place at) {
       if (name == "id") {
         const auto id = value.IsScalar() ? ParseQuantity(Quantity::kCount, value.Scalar())
@@ -256,10 +257,36 @@ class Reader {
         if (!text.starts_with("http://") && !text.starts_with("https://"))
           Error(at, "projects." + name + ": found " + KindOf(value) + "; allowed: a URL with http or https");
         (name == "url" ? project.url : project.statistics) = text;
+      } else if (name == "ownership_key" || name == "points_per_cobblestone" || name == "shared_account" ||
+                 name == "erase_after") {
+        ReadFeedFact(name, value, at, project);
       } else {
         UnknownAmong(place, name, "projects.", kKeys);
       }
     });
+  }
+
+  // What the hub is to know of a project that the project does not publish.
+  void ReadFeedFact(const std::string& name, const YAML::Node& value, Place place, ProjectEntry& project) {
+    const std::string text = value.IsScalar() ? value.Scalar() : std::string();
+    const auto wrong = [&](const std::string& allowed) {
+      Error(place, "projects." + name + ": found " + KindOf(value) + "; allowed: " + allowed);
+    };
+    if (name == "ownership_key") {
+      project.ownership_key = text;
+      if (text.empty()) wrong("a file with the project's public key (PEM)");
+    } else if (name == "points_per_cobblestone") {
+      if (!YAML::convert<double>::decode(value, project.points_per_cobblestone) ||
+          !(project.points_per_cobblestone > 0) || project.points_per_cobblestone > 1e9)
+        wrong("a number above 0, such as 7");
+    } else if (name == "shared_account") {
+      if (!YAML::convert<bool>::decode(value, project.shared_account)) wrong("true or false");
+    } else {
+      const auto duration = ParseQuantity(Quantity::kDuration, text);
+      if (!duration.ok() || Duration(*duration) < std::chrono::hours(24))
+        return wrong("a duration from 1 d, such as 30 d");
+      project.erase_after = Duration(*duration);
+    }
   }
 
   // The same values as for the option of this name in `quota`.
@@ -285,10 +312,13 @@ class Reader {
       Error(GivenAt({"role", "kafka.slots"}),
             "role: hub requires kafka.slots: together, because a hub has one stage per slot");
     for (const ProjectEntry& project : s.projects)
-      if (s.role != Role::kHub && !(project.url.empty() && project.statistics.empty()))
+      if (s.role != Role::kHub &&
+          (!project.url.empty() || !project.statistics.empty() || !project.ownership_key.empty() ||
+           project.points_per_cobblestone > 0 || project.shared_account || project.erase_after))
         Error(
             GivenAt({"role", std::string(kProjectsKey)}),
-            "projects.url and projects.statistics are for role: hub; hub.url names the hub of a pipeline of projects");
+            "projects.url, statistics, ownership_key, points_per_cobblestone, shared_account and erase_after are "
+            "for role: hub; hub.url names the hub of a pipeline of projects");
   }
 
   // Rules across several options.

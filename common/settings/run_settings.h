@@ -169,6 +169,12 @@ struct ProjectEntry {
   // role: hub. What `cobblestone hub collect` fetches; empty: nothing.
   std::string url{};         // master URL: condition and app versions
   std::string statistics{};  // URL of the directory with the statistics files
+  // role: hub. What the hub should know of the project that the project does not publish.
+  std::string ownership_key{};  // file with the public key (PEM) of signed proofs of ownership; empty: none
+  double points_per_cobblestone = 0;  // 0: 1
+  bool shared_account = false;        // the accounts belong to an account manager
+  std::optional<Duration>
+      erase_after{};  // texts of accounts that the project no longer exports; absent: 30 days
 };
 
 struct RunSettings {

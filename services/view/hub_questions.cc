@@ -1,6 +1,8 @@
 #include "services/view/hub_questions.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -53,10 +55,12 @@ json EditionJson(std::uint64_t number, const feeds::EditionRow& row) {
   if (edition.released) shown["released"] = true;
   shown["whole"] = edition.whole;
   for (const wire::FeedSum& sum : edition.sums)
-    shown["sums"].push_back({{"kind", KindName(sum.kind)},
-                             {"accounts", sum.accounts},
-                             {"total", MicroText(sum.total_micro)},
-                             {"changed", sum.changed}});
+    shown["sums"].push_back(
+        {{"kind", KindName(sum.kind)},
+         {"accounts", sum.accounts},
+         {"total", MicroText(sum.total_micro)},
+         {"not_shown", {{"accounts", sum.not_shown}, {"total", MicroText(sum.not_shown_micro)}}},
+         {"changed", sum.changed}});
   return shown;
 }
 
@@ -134,6 +138,16 @@ json AccountJson(wire::AccountKind kind, const wire::FeedAccount& account, doubl
   if (account.owner != 0) shown["owner"] = account.owner;
   if (!account.description.empty()) shown["description"] = account.description;
   return shown;
+}
+
+// YYYY-MM-DD, UTC.
+std::string DateText(double time) {
+  const std::chrono::year_month_day date(
+      std::chrono::sys_days(std::chrono::days(static_cast<int>(credit::DayOf(time)))));
+  char text[32];
+  std::snprintf(text, sizeof text, "%04d-%02u-%02u", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+  return text;
 }
 
 Status NotRegistered(ProjectId project) {
@@ -307,9 +321,19 @@ Result<json> HubQuestions::AccountWith(ProjectId project, wire::AccountKind kind
   auto row = Find(**members, tables.rows, key);
   if (!row.ok()) return row.status();
   const wire::FeedAccount* seen = *row ? members::SeenOf(**row, complete, (*known)->whole) : nullptr;
-  if (seen == nullptr)
-    return Status::NotFound(std::string(KindName(kind)) + " " + std::to_string(id) + " of project " +
-                            std::to_string(project.value) + " is not known");
+  if (seen == nullptr) {
+    const std::string who = std::string(KindName(kind)) + " " + std::to_string(id) + " of project " +
+                            std::to_string(project.value);
+    if (!*row || (*row)->now.edition > complete) return Status::NotFound(who + " is not known");
+    // It is gone, or a later edition that was sent whole does not have it.
+    double since = (*row)->stamp.time;
+    if (!(*row)->now.gone) {
+      const auto whole = Find(**rows, feeds::kEditionsTable, feeds::EditionKey(project, (*known)->whole));
+      if (!whole.ok()) return whole.status();
+      if (*whole) since = (*whole)->ended.time;
+    }
+    return Status::NotFound(who + " is no longer exported since " + DateText(since));
+  }
   *total_micro = seen->total_micro;
   json shown = AccountJson(kind, *seen, clock_());
   shown["project"] = project.value;
@@ -319,8 +343,12 @@ Result<json> HubQuestions::AccountWith(ProjectId project, wire::AccountKind kind
   if (Status s = AddOlderDays(**members, tables.days, key, days); !s.ok()) return s;
   members::HideArriving(**row, complete, days);
   shown["days"] = json::array();
-  for (const credit::DaySum& day : days)
-    if (day.micro != 0) shown["days"].push_back({{"day", day.day}, {"credit", MicroText(day.micro)}});
+  for (const credit::DaySum& day : days) {
+    if (day.micro == 0) continue;
+    json one{{"day", day.day}, {"credit", MicroText(day.micro)}};
+    if (day.micro < 0) one["correction"] = true;
+    shown["days"].push_back(std::move(one));
+  }
   return shown;
 }
 

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include <thread>
 
 #include "tests/e2e/gateway_process.h"
+#include "tests/support/signing_project.h"
 
 namespace cobblestone::testing {
 namespace {
@@ -87,9 +89,11 @@ class Project {
 class HubCollect : public ::testing::Test {
  protected:
   void SetUp() override {
+    std::ofstream(dir_ / "key.pem") << signer_.PublicKey();
     served_ = std::make_unique<Served>(dir_, "role: hub\nprojects:\n  - {id: 4, name: Rosewood, url: \"" +
                                                  project_.url() + "\", statistics: \"" + project_.url() +
-                                                 "stats/\"}\n");
+                                                 "stats/\", ownership_key: \"" + (dir_ / "key.pem") +
+                                                 "\", points_per_cobblestone: 7}\n");
     ASSERT_TRUE(served_->Start()) << served_->process().err();
   }
   // One round; its log.
@@ -126,8 +130,18 @@ class HubCollect : public ::testing::Test {
     return GetOnce("/users/" + std::to_string(id), [](const json& data) { return data.is_null(); }).is_null();
   }
 
+  // The exit code of `hub proof` and what it printed.
+  std::pair<int, std::string> HandIn(const std::string& message, const std::string& signature) {
+    std::ofstream(dir_ / "proof.xml") << "<account_ownership_verification>\n<master_url>" << project_.url()
+                                      << "</master_url>\n<msg>" << message << "</msg>\n<signature>"
+                                      << signature << "</signature>\n</account_ownership_verification>\n";
+    const Finished done = RunProgram(dir_.path(), {"hub", "proof", "proof.xml", "--config", "served.yaml"});
+    return {done.code, done.out + done.err};
+  }
+
   TempDir dir_;
   Project project_;
+  SigningProject signer_;
   std::unique_ptr<Served> served_;
 };
 
@@ -227,6 +241,46 @@ TEST_F(HubCollect, AfterTheLossOfItsDirectoryTheNextEditionIsWhole) {
   EXPECT_EQ(Editions(2)["editions"][0]["whole"], true);
   EXPECT_EQ(User(1, "100.000000")["name"], "Ann");
   EXPECT_TRUE(Unknown(2)) << "not in the whole edition";
+}
+
+// User 3 withdraws the consent: the file lacks them, tables.xml still counts them and their 7 Cobblestones.
+TEST_F(HubCollect, WhatAProjectDoesNotShowStillAddsUp) {
+  project_.Export(kMonday, {{1, "100.000000", "Ann"}, {2, "50.500000", "Bo"}, {3, "7.000000", "Cem"}},
+                  "157.500000");
+  Collect();
+  EXPECT_EQ(Editions(1)["editions"][0]["sums"][0]["not_shown"]["accounts"], 0);
+  project_.Export(kMonday + kDay, {{1, "100.000000", "Ann"}, {2, "50.500000", "Bo"}}, "157.500000");
+  project_.Serve(
+      "/stats/tables.xml",
+      "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<tables>\n    <update_time>" +
+          std::to_string(kMonday + kDay) +
+          "</update_time>\n<nusers_total>3</nusers_total>\n<total_credit>157.500000</total_credit>\n"
+          "</tables>\n");
+  EXPECT_THAT(Collect(), HasSubstr("1 of 3 users are missing")) << "one in three is more than one in twenty";
+  (void)Editions(2);
+  ASSERT_EQ(RunProgram(dir_.path(), {"hub", "release", "4", "--config", "served.yaml"}).code, 0);
+  EXPECT_THAT(Collect(), HasSubstr("is complete"));
+  const json users = Editions(3)["editions"][0]["sums"][0];
+  EXPECT_EQ(users["total"], "150.500000");
+  EXPECT_EQ(users["not_shown"]["accounts"], 1);
+  EXPECT_EQ(users["not_shown"]["total"], "7.000000");
+  EXPECT_TRUE(Unknown(3));
+}
+
+TEST_F(HubCollect, AnOwnerHandsInAProofOfTheProject) {
+  const std::string message = "1 cobblestone leaves 2023-11-27";
+  project_.Export(kMonday, {{1, "100.000000", "Ann"}}, "100.000000");
+  Collect();
+  EXPECT_EQ(Editions(1)["points_per_cobblestone"], 7);
+  const auto [code, text] = HandIn(message, signer_.Sign(message));
+  EXPECT_EQ(code, 0) << text;
+  EXPECT_EQ(text, "accepted: " + message + "\n");
+  const auto [forged, why] = HandIn(message, SigningProject().Sign(message));
+  EXPECT_EQ(forged, 1) << why;
+  EXPECT_THAT(why, HasSubstr("has not signed this proof of ownership"));
+  const auto [strange, what] = HandIn("1 of another hub", signer_.Sign("1 of another hub"));
+  EXPECT_EQ(strange, 2);
+  EXPECT_THAT(what, HasSubstr("no statement for this hub"));
 }
 
 TEST_F(HubCollect, TheConditionOfAProjectIsAFact) {

@@ -204,7 +204,7 @@ TEST_F(Hub, AFallOfATotalIsANegativeDay) {
   Post();
   const json user = UserWith(1, 7, "90.000000");
   EXPECT_EQ(user["days"], json::parse(R"([{"day": 19677, "credit": "30.000000"},
-                                          {"day": 19678, "credit": "-40.000000"}])"));
+                                          {"day": 19678, "credit": "-40.000000", "correction": true}])"));
 }
 
 TEST_F(Hub, EditionsOutOfPlaceAreRefused) {

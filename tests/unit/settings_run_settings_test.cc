@@ -247,7 +247,7 @@ TEST(RunSettings, AnErrorNamesTheLineTheValueAndTheAllowedValues) {
       // Only the catalogue event of an app sets its policy.
       {"projects: [{id: 2, name: a, defaults: {policy: boinc}}]",
        "site.yaml:1:29: projects.defaults: unknown option; allowed here: id, name, events_per_second, "
-       "bytes_per_second, url, statistics"},
+       "bytes_per_second, url, statistics, ownership_key, points_per_cobblestone, shared_account, erase_after"},
       {"projects: [{id: 2, name: a, events_per_second: -1}]",
        "site.yaml:1:48: projects.events_per_second: found \"-1\", which is negative; allowed: a number from 0 "
        "to 1000000000"},

@@ -219,6 +219,7 @@ class Maker {
                           .accounts = read.summary.records,
                           .total_micro = read.summary.total_credit,
                           .changed = read.changed + read.gone.size()});
+    AddNotShown(kRecordKinds[n], read.summary, made_.sums.back());
     if (!read.problems.empty()) {
       std::string reason;
       for (const std::string& problem : read.problems) reason += (reason.empty() ? "" : "; ") + problem;
@@ -252,6 +253,20 @@ class Maker {
     accepted_[n] = {.accepted = AcceptedFile{.summary = read.summary,
                                              .update_time = Published(),
                                              .announced = Announced(kRecordKinds[n])}};
+  }
+
+  // tables.xml counts the users before the export leaves out those without consent. A difference within the rounding of
+  // its total, which is a sum of doubles, is none.
+  void AddNotShown(RecordKind kind, const FileSummary& summary, wire::FeedSum& sum) const {
+    if (kind != RecordKind::kUser || !request_.tables_after || !request_.tables_after->total_credit) return;
+    const std::uint64_t announced = request_.tables_after->users.value_or(0);
+    const credit::MicroTotal total = request_.tables_after->total_credit->micro;
+    const auto rounding =
+        static_cast<credit::MicroTotal>(static_cast<double>(total) * request_.limits.sum_differs) +
+        static_cast<credit::MicroTotal>(summary.records) + 1;
+    if (announced <= summary.records || total <= summary.total_credit + rounding) return;
+    sum.not_shown = announced - summary.records;
+    sum.not_shown_micro = total - summary.total_credit;
   }
 
   [[nodiscard]] std::uint64_t Published() const {
