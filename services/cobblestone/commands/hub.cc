@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -73,6 +74,7 @@ int RunCollect(const CollectOptions& options) {
       .directory = *directory,
       .projects = CollectedOf(*settings),
       .fetcher = {.ca_file = options.ca_file, .private_addresses = options.private_addresses},
+      .threads = std::max(1u, std::thread::hardware_concurrency()),
       .once = options.once};
   if (wanted.projects.empty())
     return ReportError(Status::InvalidArgument(

@@ -21,6 +21,10 @@ namespace {
 constexpr std::uint64_t kReportEvery = 16u << 20;  // bytes
 constexpr std::size_t kProblemsShown = 3;
 
+// The first byte of what pass one stages for an account: its event, if its texts are the same in every charset, else its record.
+constexpr char kStagedEvent = 'E';
+constexpr char kStagedRecord = 'R';
+
 wire::AccountKind KindOf(RecordKind kind) {
   switch (kind) {
     case RecordKind::kUser: return wire::AccountKind::kUser;
@@ -184,8 +188,14 @@ class Maker {
       writer.Add({.id = record.id, .hash = record.hash.low, .total_micro = record.total_credit.micro});
       Report(record.text.size());
       if (before != nullptr && before->hash == record.hash.low) continue;
-      if (!ReadFields(kind, **reader, record)) continue;
-      staged.Add(record.text);
+      plain_ = true;
+      auto account = ReadAccount(kind, **reader, record);
+      if (!account) continue;
+      if (plain_) {
+        staged.Add(kStagedEvent + Encoded(std::move(*account)));
+      } else {
+        staged.Add(kStagedRecord + std::string(record.text));
+      }
       ++read.changed;
     }
     for (const FileRefusal& problem : (*reader)->refusals())
@@ -195,20 +205,22 @@ class Maker {
     return Status::Ok();
   }
 
-  static bool ReadFields(RecordKind kind, StatisticsReader& reader, const StatisticsRecord& record) {
+  // None: a field is bad, which refuses the file.
+  std::optional<wire::FeedAccount> ReadAccount(RecordKind kind, StatisticsReader& reader,
+                                               const StatisticsRecord& record) {
     switch (kind) {
       case RecordKind::kUser: {
         UserFields user;
-        return reader.ReadUser(record, &user);
+        return reader.ReadUser(record, &user) ? std::optional(User(user)) : std::nullopt;
       }
       case RecordKind::kHost: {
         HostFields host;
-        return reader.ReadHost(record, &host);
+        return reader.ReadHost(record, &host) ? std::optional(Host(host)) : std::nullopt;
       }
       case RecordKind::kTeam: break;
     }
     TeamFields team;
-    return reader.ReadTeam(record, &team);
+    return reader.ReadTeam(record, &team) ? std::optional(Team(team)) : std::nullopt;
   }
 
   void Judge(std::size_t n) {
@@ -309,40 +321,63 @@ class Maker {
         {.head = {.id = id, .project = request_.project, .time = Time()}, .body = std::move(edition)}));
   }
 
-  void AddAccount(RecordFile& out, wire::FeedAccount account) {
+  std::string Encoded(wire::FeedAccount account) const {
     account.edition = request_.edition;
-    out.Add(wire::EncodeEvent({.head = {.id = request_.edition, .project = request_.project, .time = Time()},
-                               .body = std::move(account)}));
+    return wire::EncodeEvent({.head = {.id = request_.edition, .project = request_.project, .time = Time()},
+                              .body = std::move(account)});
   }
 
   Status AddAccounts(std::size_t n, RecordFile& out) {
     const RecordKind kind = kRecordKinds[n];
     charset_ = read_[n].texts.Decide();
-    Status s =
-        ForEachIn(ChangedPath(n), [&](std::string_view record) { AddAccount(out, Account(kind, record)); });
+    Status s = ForEachIn(ChangedPath(n), [&](std::string_view staged) {
+      const std::string_view bytes = staged.substr(1);
+      if (staged[0] == kStagedEvent) {
+        out.Add(bytes);
+      } else {
+        out.Add(Encoded(Account(kind, bytes)));
+      }
+    });
     for (const std::uint64_t id : read_[n].gone)
-      AddAccount(out, {.kind = KindOf(kind), .account = id, .gone = true});
+      out.Add(Encoded({.kind = KindOf(kind), .account = id, .gone = true}));
     std::remove(ChangedPath(n).c_str());
     return s;
   }
 
-  [[nodiscard]] std::string Text(std::string_view escaped) const {
+  // Whether every charset reads the text as it stands, without references.
+  static bool IsPlain(std::string_view escaped) {
+    return std::all_of(escaped.begin(), escaped.end(),
+                       [](char c) { return c >= ' ' && c != '&' && c != '\x7f'; });
+  }
+
+  // In pass one the charset is not known yet: then only plain texts count, and plain_ says if there was another one.
+  std::string Text(std::string_view escaped) {
+    if (IsPlain(escaped)) return std::string(escaped);
+    plain_ = false;
     return ToUtf8(TextBytes(escaped), charset_);
   }
 
   // The record was read without a problem in pass one.
-  wire::FeedAccount Account(RecordKind kind, std::string_view record) const {
+  wire::FeedAccount Account(RecordKind kind, std::string_view record) {
     switch (kind) {
-      case RecordKind::kUser: return User(record);
-      case RecordKind::kHost: return Host(record);
+      case RecordKind::kUser: {
+        UserFields user;
+        (void)ReadUserFields(record, &user);
+        return User(user);
+      }
+      case RecordKind::kHost: {
+        HostFields host;
+        (void)ReadHostFields(record, &host);
+        return Host(host);
+      }
       case RecordKind::kTeam: break;
     }
-    return Team(record);
+    TeamFields team;
+    (void)ReadTeamFields(record, &team);
+    return Team(team);
   }
 
-  wire::FeedAccount User(std::string_view record) const {
-    UserFields user;
-    (void)ReadUserFields(record, &user);
+  wire::FeedAccount User(const UserFields& user) {
     return {.kind = wire::AccountKind::kUser,
             .account = user.id,
             .total_micro = user.total_credit.micro,
@@ -356,9 +391,7 @@ class Maker {
             .team = user.team};
   }
 
-  wire::FeedAccount Team(std::string_view record) const {
-    TeamFields team;
-    (void)ReadTeamFields(record, &team);
+  wire::FeedAccount Team(const TeamFields& team) {
     return {.kind = wire::AccountKind::kTeam,
             .account = team.id,
             .total_micro = team.total_credit.micro,
@@ -371,9 +404,7 @@ class Maker {
             .owner = team.founder};
   }
 
-  wire::FeedAccount Host(std::string_view record) const {
-    HostFields host;
-    (void)ReadHostFields(record, &host);
+  wire::FeedAccount Host(const HostFields& host) {
     std::string description;
     for (const std::string_view part : {host.vendor, host.model, host.os_name, host.os_version})
       if (!part.empty()) description += (description.empty() ? "" : " ") + Text(part);
@@ -405,6 +436,7 @@ class Maker {
   std::array<RecordIndex, kRecordKinds.size()> indexes_;
   std::array<ReadKind, kRecordKinds.size()> read_;
   Charset charset_ = Charset::kUtf8;
+  bool plain_ = true;
   std::uint64_t bytes_ = 0;
   std::uint64_t reported_ = 0;
 };
