@@ -289,6 +289,11 @@ std::vector<Option> MakeOptions() {
            "time between two questions to the hub; its factors change about once a day"),
       Text("hub.ca_file", COBBLESTONE_AT(hub.ca_file), "a PEM file; empty for the system's", true,
            "certificate authorities that may sign the hub's certificate"),
+      Text("hub.push_token_file", COBBLESTONE_AT(hub.push_token_file),
+           "a file that other users cannot read; empty for none", true,
+           "token with which accounts of `projects` with a hub_project are sent to the hub"),
+      Time("hub.push_interval", COBBLESTONE_AT(hub.push_interval), kSecond, kDay,
+           "time between two editions for the hub; shorter shows credit there earlier, and costs a scan"),
       Text("metrics.listen", COBBLESTONE_AT(metrics.listen),
            "host:port such as 127.0.0.1:9464, port 0 for any free port; empty for none", true,
            "address of /metrics (Prometheus) and /health; without authentication, so do not "

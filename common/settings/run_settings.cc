@@ -232,16 +232,19 @@ class Reader {
   }
 
   void ReadProject(const YAML::Node& map, ProjectEntry& project) {
-    static constexpr std::string_view kKeys[] = {"id",  "name",      "events_per_second", "bytes_per_second",
-                                                 "url", "statistics"};
+    static constexpr std::string_view kKeys[] = {"id",  "name",       "events_per_second", "bytes_per_second",
+                                                 "url", "statistics", "hub_project"};
     EachKey(map, "projects.", [&](const std::string& name, Place place, const YAML::Node& value, Place at) {
-      if (name == "id") {
+      if (name == "id" || name == "hub_project") {
         const auto id = value.IsScalar() ? ParseQuantity(Quantity::kCount, value.Scalar())
                                          : Result<std::int64_t>(Status::InvalidArgument(""));
         if (!id.ok() || *id < 1 || *id > 0xffffffff) {
-          Error(at, "projects.id: found " + KindOf(value) + "; allowed: a number from 1 to 4294967295");
-        } else {
+          Error(at,
+                "projects." + name + ": found " + KindOf(value) + "; allowed: a number from 1 to 4294967295");
+        } else if (name == "id") {
           project.id = ProjectId(static_cast<std::uint32_t>(*id));
+        } else {
+          project.hub_project = ProjectId(static_cast<std::uint32_t>(*id));
         }
       } else if (name == "name") {
         if (!value.IsScalar() || value.Scalar().empty()) {
@@ -354,7 +357,38 @@ class Reader {
     }
   }
 
+  // What is pushed, to which hub, and with which token belong together.
+  void CheckPush(const RunSettings& s) {
+    std::set<ProjectId> numbers;
+    for (const ProjectEntry& project : s.projects)
+      if (project.hub_project && !numbers.insert(*project.hub_project).second)
+        Error(GivenAt({std::string(kProjectsKey)}),
+              "projects.hub_project: " + std::to_string(project.hub_project->value) +
+                  " occurs twice; the hub has a number for each project");
+    if (!numbers.empty() && s.role == Role::kHub)
+      Error(GivenAt({"role", std::string(kProjectsKey)}),
+            "projects.hub_project is for a pipeline of projects that sends to a hub; role: hub receives");
+    if (!numbers.empty() && (s.hub.url.empty() || s.hub.push_token_file.empty()))
+      Error(
+          GivenAt({"hub.url", "hub.push_token_file"}),
+          "projects.hub_project needs hub.url and hub.push_token_file: to whom accounts are sent, and with which token");
+    if (numbers.empty() && !s.hub.push_token_file.empty())
+      Error(GivenAt({"hub.push_token_file"}),
+            "hub.push_token_file: no project is sent to the hub; set hub_project of an entry in projects");
+    if (!s.hub.push_token_file.empty() && s.hub.url.starts_with("http://") &&
+        !IsLoopback(s.hub.url.substr(7)))
+      Error(GivenAt({"hub.url", "hub.push_token_file"}),
+            "hub.url: a token is sent over https:// only, except to this machine (http://127.0.0.1:PORT)");
+  }
+
+  // `place`: HOST:PORT and a path.
+  static bool IsLoopback(std::string_view place) {
+    const std::string_view host = place.substr(0, place.find_first_of(":/", place.starts_with('[') ? 5 : 0));
+    return host == "127.0.0.1" || host == "localhost" || host == "[::1]";
+  }
+
   void CheckHub(const RunSettings& s) {
+    CheckPush(s);
     if (s.hub.url.empty()) return;
     const bool plain = s.hub.url.starts_with("http://");
     const std::string_view place =

@@ -142,12 +142,15 @@ struct QuotaSettings {
   Duration burst = std::chrono::seconds(10);
 };
 
-// The federation hub whose factors of plan classes this deployment uses.
+// The federation hub whose factors of plan classes this deployment uses, and which receives the accounts of projects with
+// a `hub_project`.
 struct HubSettings {
   std::string url;  // http:// or https://, without a '/' at its end; empty: no hub
   bool factors = true;
   Duration interval = std::chrono::minutes(10);
-  std::string ca_file;  // empty: the system's
+  std::string ca_file;          // empty: the system's
+  std::string push_token_file;  // empty: nothing is pushed
+  Duration push_interval = std::chrono::minutes(10);
 };
 
 struct MetricsSettings {
@@ -169,6 +172,8 @@ struct ProjectEntry {
   // role: hub. What `cobblestone hub collect` fetches; empty: nothing.
   std::string url{};         // master URL: condition and app versions
   std::string statistics{};  // URL of the directory with the statistics files
+  // role: project. The hub's number of this project, whose accounts are pushed to hub.url; none: they are not.
+  std::optional<ProjectId> hub_project{};
 };
 
 struct RunSettings {

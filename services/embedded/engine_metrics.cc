@@ -176,6 +176,7 @@ std::string EngineMetrics::Render() {
   {
     const std::lock_guard lock(mutex_);
     if (hub_) metrics::AddHub(hub_(), &all);
+    if (hub_push_) metrics::AddHubPush(hub_push_(), &all);
     CountRefused();
     counts.refused = refused_;
   }
@@ -190,6 +191,11 @@ std::string EngineMetrics::Render() {
 void EngineMetrics::SetHub(std::function<metrics::HubLook()> look) {
   const std::lock_guard lock(mutex_);
   hub_ = std::move(look);
+}
+
+void EngineMetrics::SetHubPush(std::function<std::vector<metrics::HubPushLook>()> look) {
+  const std::lock_guard lock(mutex_);
+  hub_push_ = std::move(look);
 }
 
 metrics::Health EngineMetrics::health() const {

@@ -44,6 +44,7 @@ std::string KafkaViewMetrics::Render() const {
   {
     const std::lock_guard lock(mutex_);
     if (hub_) metrics::AddHub(hub_(), &all);
+    if (hub_push_) metrics::AddHubPush(hub_push_(), &all);
   }
   metrics::AddDisk(data_directory_, &all);
   metrics::AddProcess(&all);
@@ -53,6 +54,11 @@ std::string KafkaViewMetrics::Render() const {
 void KafkaViewMetrics::SetHub(std::function<metrics::HubLook()> look) {
   const std::lock_guard lock(mutex_);
   hub_ = std::move(look);
+}
+
+void KafkaViewMetrics::SetHubPush(std::function<std::vector<metrics::HubPushLook>()> look) {
+  const std::lock_guard lock(mutex_);
+  hub_push_ = std::move(look);
 }
 
 metrics::Health KafkaViewMetrics::health() const {

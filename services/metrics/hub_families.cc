@@ -16,4 +16,21 @@ void AddHub(const HubLook& look, Families* all) {
       .Add(static_cast<double>(look.failures));
 }
 
+void AddHubPush(std::span<const HubPushLook> looks, Families* all) {
+  auto accepted = all->Gauge("cobblestone_hub_push_edition_timestamp_seconds",
+                             "Time of the newest edition of a project's accounts that the hub has accepted; "
+                             "before the first one the start of the process.");
+  auto checked =
+      all->Gauge("cobblestone_hub_push_success_timestamp_seconds",
+                 "Last time the hub had all changed accounts of a project; 0: not since the start.");
+  auto failures = all->Counter("cobblestone_hub_push_failures_total",
+                               "Attempts to send accounts of a project to the hub that failed.");
+  for (const HubPushLook& look : looks) {
+    const Labels labels{{"project", std::to_string(look.project)}};
+    accepted.Add(labels, look.accepted_time);
+    checked.Add(labels, look.checked_time);
+    failures.Add(labels, static_cast<double>(look.failures));
+  }
+}
+
 }  // namespace cobblestone::metrics

@@ -1,7 +1,8 @@
-// The factors of a federation hub as Prometheus metrics (services/factors).
+// The factors of a federation hub (services/factors) and the accounts for it (services/hub/push) as Prometheus metrics.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "services/metrics/families.h"
 
@@ -17,5 +18,17 @@ struct HubLook {
 };
 
 void AddHub(const HubLook& look, Families* all);
+
+// A project whose accounts are sent to the hub.
+struct HubPushLook {
+  std::uint32_t project = 0;  // this deployment's number
+  // When the newest edition that the hub has accepted was read from the state, UNIX s; before the first one the start of
+  // the process.
+  double accepted_time = 0;
+  double checked_time = 0;  // last time the hub had everything, UNIX s; 0: not since the start
+  std::uint64_t failures = 0;
+};
+
+void AddHubPush(std::span<const HubPushLook> looks, Families* all);
 
 }  // namespace cobblestone::metrics

@@ -5,7 +5,9 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -126,6 +128,15 @@ class HubCollect : public ::testing::Test {
     return GetOnce("/users/" + std::to_string(id), [](const json& data) { return data.is_null(); }).is_null();
   }
 
+  // The files that `cobblestone export` has published in this directory.
+  void ServeExport(const std::string& directory) {
+    for (const auto& entry : std::filesystem::directory_iterator(dir_ / directory)) {
+      std::ifstream file(entry.path(), std::ios::binary);
+      project_.Serve("/stats/" + entry.path().filename().string(),
+                     std::string{std::istreambuf_iterator<char>(file), {}});
+    }
+  }
+
   TempDir dir_;
   Project project_;
   std::unique_ptr<Served> served_;
@@ -240,6 +251,45 @@ TEST_F(HubCollect, TheConditionOfAProjectIsAFact) {
       GetOnce("", [](const json& data) { return data.is_object() && data["condition"] == "stopped"; });
   EXPECT_EQ(project["name"], "Rosewood");
   EXPECT_EQ(project["condition"], "stopped") << project;
+}
+
+// The statistics files of a Cobblestone project are those of any project. An export of changes alone has fewer records
+// than its tables.xml announces, so it cannot be mistaken for the whole.
+TEST_F(HubCollect, AFullExportOfCobblestoneIsImportedAndOneOfChangesAloneIsHeld) {
+  std::string spec = "<boinc_db_dump_spec>\n";
+  for (const char* table : {"user", "team", "host"})
+    spec += "<enumeration><table>" + std::string(table) + "</table><filename>" + table +
+            "</filename><sort>id</sort><output><compression>gzip</compression></output></enumeration>\n";
+  std::ofstream(dir_ / "spec.xml") << spec << "</boinc_db_dump_spec>\n";
+  ASSERT_FALSE(EventLines(dir_, 300).empty());
+  const auto run = [&](const std::vector<std::string>& arguments) {
+    const Finished done = RunProgram(dir_.path(), arguments);
+    ASSERT_EQ(done.code, 0) << done.err;
+  };
+  run({"ingest", "events.jsonl", "--data", "project"});
+  run({"export", "--data", "project", "--spec", "spec.xml", "--out", "stats", "--now",
+       std::to_string(kMonday)});
+  ServeExport("stats");
+  EXPECT_THAT(Collect(), HasSubstr("is complete"));
+  int with_credit = 0;
+  std::string total;
+  for (int id = 1; id <= 13; ++id) {
+    total = AskProgram(dir_.path(),
+                       {"account", "user", std::to_string(id), "--json", "--data", "project"})["total"];
+    if (total == "0.000000") continue;
+    ++with_credit;
+    (void)User(id, total);
+  }
+  EXPECT_GT(with_credit, 10);
+  const json whole = Editions(1)["editions"][0];
+
+  run({"export", "--data", "project", "--spec", "spec.xml", "--out", "changes", "--incremental-from", "stats",
+       "--now", std::to_string(kMonday + kDay)});
+  ServeExport("changes");
+  EXPECT_THAT(Collect(), HasSubstr("is held"));
+  const json project = Editions(2);
+  EXPECT_EQ(project["complete_edition"], whole["edition"]);
+  (void)User(13, total);
 }
 
 }  // namespace

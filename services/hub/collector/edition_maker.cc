@@ -1,16 +1,13 @@
 #include "services/hub/collector/edition_maker.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <memory>
 #include <string_view>
 #include <utility>
 
-#include "common/stream/record.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/events.h"
+#include "services/hub/collector/record_file.h"
 #include "services/hub/collector/record_index.h"
 #include "services/hub/feeds/feed_text.h"
 
@@ -32,66 +29,6 @@ wire::AccountKind KindOf(RecordKind kind) {
     case RecordKind::kTeam: break;
   }
   return wire::AccountKind::kTeam;
-}
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-// A file of records: length and bytes (stream::AppendRecord).
-class RecordFile {
- public:
-  static Result<RecordFile> Create(const std::string& path) {
-    RecordFile made;
-    made.path_ = path;
-    made.file_.reset(std::fopen(path.c_str(), "wbe"));
-    if (made.file_ == nullptr) return made.Failed();
-    return made;
-  }
-
-  void Add(std::string_view record) {
-    bytes_.clear();
-    stream::AppendRecord(bytes_, record);
-    failed_ = std::fwrite(bytes_.data(), 1, bytes_.size(), file_.get()) != bytes_.size() || failed_;
-    ++count_;
-  }
-  [[nodiscard]] std::uint64_t count() const { return count_; }
-  Status Finish() {
-    if (failed_ || std::fflush(file_.get()) != 0 || ::fsync(::fileno(file_.get())) != 0) return Failed();
-    file_.reset();
-    return Status::Ok();
-  }
-
- private:
-  [[nodiscard]] Status Failed() const {
-    return Status::Unwritten(errno, "cannot write " + path_ + ": " + std::strerror(errno));
-  }
-
-  std::string path_;
-  std::unique_ptr<std::FILE, CloseFile> file_;
-  std::string bytes_;
-  std::uint64_t count_ = 0;
-  bool failed_ = false;
-};
-
-// Visits the records of a file that RecordFile wrote.
-Status ForEachIn(const std::string& path, const std::function<void(std::string_view record)>& visit) {
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rbe"));
-  if (file == nullptr) return Status::Fatal("cannot read " + path + ": " + std::strerror(errno));
-  std::string record;
-  for (;;) {
-    std::uint64_t size = 0;
-    int c = std::fgetc(file.get());
-    if (c == EOF) return Status::Ok();
-    for (unsigned shift = 0; c != EOF; shift += 7, c = std::fgetc(file.get())) {
-      size |= static_cast<std::uint64_t>(c & 0x7f) << shift;
-      if (c < 0x80) break;
-    }
-    record.resize(size);
-    if (c == EOF || std::fread(record.data(), 1, size, file.get()) != size)
-      return Status::Corrupted(path + " ends within a record");
-    visit(record);
-  }
 }
 
 // Pass one over the files of one kind.
@@ -330,18 +267,23 @@ class Maker {
   Status AddAccounts(std::size_t n, RecordFile& out) {
     const RecordKind kind = kRecordKinds[n];
     charset_ = read_[n].texts.Decide();
-    Status s = ForEachIn(ChangedPath(n), [&](std::string_view staged) {
-      const std::string_view bytes = staged.substr(1);
+    auto changed = RecordFileReader::Open(ChangedPath(n));
+    if (!changed.ok()) return changed.status();
+    std::string staged;
+    auto found = changed->Next(&staged);
+    for (; found.ok() && *found; found = changed->Next(&staged)) {
+      const std::string_view bytes = std::string_view(staged).substr(1);
       if (staged[0] == kStagedEvent) {
         out.Add(bytes);
       } else {
         out.Add(Encoded(Account(kind, bytes)));
       }
-    });
+    }
+    if (!found.ok()) return found.status();
     for (const std::uint64_t id : read_[n].gone)
       out.Add(Encoded({.kind = KindOf(kind), .account = id, .gone = true}));
     std::remove(ChangedPath(n).c_str());
-    return s;
+    return Status::Ok();
   }
 
   // Whether every charset reads the text as it stands, without references.
