@@ -42,7 +42,7 @@ MIXED = (ROSEWOOD, ELM, WILLOW)
 LEDGERS = (ROSEWOOD, ELM, CEDAR, WILLOW)  # projects of the demo's own deployment
 DIRECT = (ROSEWOOD, ELM, CEDAR)           # of these, those that send their accounts themselves
 JOBS_A_DAY = 120  # for GPUs, and as many for CPUs
-PATIENCE = 120  # s for a state that must come
+PATIENCE = 300  # s for a state that must come
 SPEC = """<boinc_db_dump_spec>
  <enumeration><table>user</table><filename>user</filename><sort>id</sort><output><compression>gzip</compression></output></enumeration>
  <enumeration><table>host</table><filename>host</filename><sort>id</sort><output><compression>gzip</compression><detail/></output></enumeration>
@@ -212,10 +212,12 @@ def version_row(number, plan_class, samples, scale, credit, when):
             f"        <expavg_credit>{credit}</expavg_credit>\n        <expavg_time>{when}</expavg_time>\n    </app_version>\n")
 
 
-def write_file(path, text):
+def write_file(path, text, when=None):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path + ".new", "w", encoding="utf-8") as file:
         file.write(text)
+    if when is not None:  # its Last-Modified, which has whole seconds
+        os.utime(path + ".new", (when, when))
     os.replace(path + ".new", path)
 
 
@@ -256,7 +258,7 @@ class Liar:
         self.when += 3600
         total = announced or sum(Decimal(total) for _, _, total, _ in users)
         write_file(f"{self.directory}/stats/user.xml",
-                   users_file([(number, name, total, self.when, cpid) for number, name, total, cpid in users]))
+                   users_file([(number, name, total, self.when, cpid) for number, name, total, cpid in users]), self.when)
         write_file(f"{self.directory}/stats/tables.xml",
                    f"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<tables>\n    <update_time>{self.when}</update_time>\n"
                    f"    <nusers_total>{len(users)}</nusers_total>\n    <total_credit>{total}</total_credit>\n</tables>\n")
