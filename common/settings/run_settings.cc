@@ -232,16 +232,21 @@ class Reader {
   }
 
   void ReadProject(const YAML::Node& map, ProjectEntry& project) {
-    static constexpr std::string_view kKeys[] = {"id",  "name",      "events_per_second", "bytes_per_second",
-                                                 "url", "statistics"};
+    static constexpr std::string_view kKeys[] = {
+        "id",         "name",          "events_per_second",      "bytes_per_second", "url",
+        "statistics", "ownership_key", "points_per_cobblestone", "shared_account",   "erase_after",
+        "hub_project"};
     EachKey(map, "projects.", [&](const std::string& name, Place place, const YAML::Node& value, Place at) {
-      if (name == "id") {
+      if (name == "id" || name == "hub_project") {
         const auto id = value.IsScalar() ? ParseQuantity(Quantity::kCount, value.Scalar())
                                          : Result<std::int64_t>(Status::InvalidArgument(""));
         if (!id.ok() || *id < 1 || *id > 0xffffffff) {
-          Error(at, "projects.id: found " + KindOf(value) + "; allowed: a number from 1 to 4294967295");
-        } else {
+          Error(at,
+                "projects." + name + ": found " + KindOf(value) + "; allowed: a number from 1 to 4294967295");
+        } else if (name == "id") {
           project.id = ProjectId(static_cast<std::uint32_t>(*id));
+        } else {
+          project.hub_project = ProjectId(static_cast<std::uint32_t>(*id));
         }
       } else if (name == "name") {
         if (!value.IsScalar() || value.Scalar().empty()) {
@@ -256,10 +261,36 @@ class Reader {
         if (!text.starts_with("http://") && !text.starts_with("https://"))
           Error(at, "projects." + name + ": found " + KindOf(value) + "; allowed: a URL with http or https");
         (name == "url" ? project.url : project.statistics) = text;
+      } else if (name == "ownership_key" || name == "points_per_cobblestone" || name == "shared_account" ||
+                 name == "erase_after") {
+        ReadFeedFact(name, value, at, project);
       } else {
         UnknownAmong(place, name, "projects.", kKeys);
       }
     });
+  }
+
+  // What the hub is to know of a project that the project does not publish.
+  void ReadFeedFact(const std::string& name, const YAML::Node& value, Place place, ProjectEntry& project) {
+    const std::string text = value.IsScalar() ? value.Scalar() : std::string();
+    const auto wrong = [&](const std::string& allowed) {
+      Error(place, "projects." + name + ": found " + KindOf(value) + "; allowed: " + allowed);
+    };
+    if (name == "ownership_key") {
+      project.ownership_key = text;
+      if (text.empty()) wrong("a file with the project's public key (PEM)");
+    } else if (name == "points_per_cobblestone") {
+      if (!YAML::convert<double>::decode(value, project.points_per_cobblestone) ||
+          !(project.points_per_cobblestone > 0) || project.points_per_cobblestone > 1e9)
+        wrong("a number above 0, such as 7");
+    } else if (name == "shared_account") {
+      if (!YAML::convert<bool>::decode(value, project.shared_account)) wrong("true or false");
+    } else {
+      const auto duration = ParseQuantity(Quantity::kDuration, text);
+      if (!duration.ok() || Duration(*duration) < std::chrono::hours(24))
+        return wrong("a duration from 1 d, such as 30 d");
+      project.erase_after = Duration(*duration);
+    }
   }
 
   // The same values as for the option of this name in `quota`.
@@ -285,10 +316,13 @@ class Reader {
       Error(GivenAt({"role", "kafka.slots"}),
             "role: hub requires kafka.slots: together, because a hub has one stage per slot");
     for (const ProjectEntry& project : s.projects)
-      if (s.role != Role::kHub && !(project.url.empty() && project.statistics.empty()))
+      if (s.role != Role::kHub &&
+          (!project.url.empty() || !project.statistics.empty() || !project.ownership_key.empty() ||
+           project.points_per_cobblestone > 0 || project.shared_account || project.erase_after))
         Error(
             GivenAt({"role", std::string(kProjectsKey)}),
-            "projects.url and projects.statistics are for role: hub; hub.url names the hub of a pipeline of projects");
+            "projects.url, statistics, ownership_key, points_per_cobblestone, shared_account and erase_after are "
+            "for role: hub; hub.url names the hub of a pipeline of projects");
   }
 
   // Rules across several options.
@@ -354,7 +388,38 @@ class Reader {
     }
   }
 
+  // What is pushed, to which hub, and with which token belong together.
+  void CheckPush(const RunSettings& s) {
+    std::set<ProjectId> numbers;
+    for (const ProjectEntry& project : s.projects)
+      if (project.hub_project && !numbers.insert(*project.hub_project).second)
+        Error(GivenAt({std::string(kProjectsKey)}),
+              "projects.hub_project: " + std::to_string(project.hub_project->value) +
+                  " occurs twice; the hub has a number for each project");
+    if (!numbers.empty() && s.role == Role::kHub)
+      Error(GivenAt({"role", std::string(kProjectsKey)}),
+            "projects.hub_project is for a pipeline of projects that sends to a hub; role: hub receives");
+    if (!numbers.empty() && (s.hub.url.empty() || s.hub.push_token_file.empty()))
+      Error(
+          GivenAt({"hub.url", "hub.push_token_file"}),
+          "projects.hub_project needs hub.url and hub.push_token_file: to whom accounts are sent, and with which token");
+    if (numbers.empty() && !s.hub.push_token_file.empty())
+      Error(GivenAt({"hub.push_token_file"}),
+            "hub.push_token_file: no project is sent to the hub; set hub_project of an entry in projects");
+    if (!s.hub.push_token_file.empty() && s.hub.url.starts_with("http://") &&
+        !IsLoopback(s.hub.url.substr(7)))
+      Error(GivenAt({"hub.url", "hub.push_token_file"}),
+            "hub.url: a token is sent over https:// only, except to this machine (http://127.0.0.1:PORT)");
+  }
+
+  // `place`: HOST:PORT and a path.
+  static bool IsLoopback(std::string_view place) {
+    const std::string_view host = place.substr(0, place.find_first_of(":/", place.starts_with('[') ? 5 : 0));
+    return host == "127.0.0.1" || host == "localhost" || host == "[::1]";
+  }
+
   void CheckHub(const RunSettings& s) {
+    CheckPush(s);
     if (s.hub.url.empty()) return;
     const bool plain = s.hub.url.starts_with("http://");
     const std::string_view place =

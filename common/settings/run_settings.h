@@ -142,12 +142,26 @@ struct QuotaSettings {
   Duration burst = std::chrono::seconds(10);
 };
 
-// The federation hub whose factors of plan classes this deployment uses.
+// The federation hub whose factors of plan classes this deployment uses, and which receives the accounts of projects with
+// a `hub_project`.
 struct HubSettings {
   std::string url;  // http:// or https://, without a '/' at its end; empty: no hub
   bool factors = true;
   Duration interval = std::chrono::minutes(10);
-  std::string ca_file;  // empty: the system's
+  std::string ca_file;          // empty: the system's
+  std::string push_token_file;  // empty: nothing is pushed
+  Duration push_interval = std::chrono::minutes(10);
+};
+
+// role: hub. What `cobblestone hub snapshot` writes (docs/operations/federation-hub.md).
+struct SnapshotSettings {
+  std::string directory;  // of the snapshots; empty: none
+  std::string key_file;   // Ed25519, private
+  std::string hub;        // URL or name of the operator
+  std::string consent;
+  std::string continues;   // why this key continues the chain of another key
+  std::uint32_t keep = 0;  // 0: all
+  std::string combined;    // directory of the statistics files over all projects; empty: none
 };
 
 struct MetricsSettings {
@@ -169,6 +183,14 @@ struct ProjectEntry {
   // role: hub. What `cobblestone hub collect` fetches; empty: nothing.
   std::string url{};         // master URL: condition and app versions
   std::string statistics{};  // URL of the directory with the statistics files
+  // role: hub. What the hub should know of the project that the project does not publish.
+  std::string ownership_key{};  // file with the public key (PEM) of signed proofs of ownership; empty: none
+  double points_per_cobblestone = 0;  // 0: 1
+  bool shared_account = false;        // the accounts belong to an account manager
+  std::optional<Duration>
+      erase_after{};  // texts of accounts that the project no longer exports; absent: 30 days
+  // role: project. The hub's number of this project, whose accounts are pushed to hub.url; none: they are not.
+  std::optional<ProjectId> hub_project{};
 };
 
 struct RunSettings {
@@ -191,6 +213,7 @@ struct RunSettings {
   GatewaySettings gateway;
   QuotaSettings quota;
   HubSettings hub;
+  SnapshotSettings snapshots;
   MetricsSettings metrics;
   Duration future_limit = std::chrono::hours(1);
   LogSettings log;

@@ -118,6 +118,8 @@ class Engine {
   // For many or long questions: over the state on disk, some seconds old; if nothing was started, over the
   // recovered state. The first call builds the ledger's indexes for people (LedgerIndex::IndexForPeople).
   Result<view::Questions*> QuestionsForMany();
+  // The questions of QuestionsForMany() if it was called before; else null. Does not wait.
+  [[nodiscard]] view::Questions* questions_for_many();
   [[nodiscard]] view::State& live_state() { return *live_state_; }
   [[nodiscard]] view::State& stored_state() { return *stored_state_; }
   [[nodiscard]] view::Ledger& ledger() { return *ledger_; }

@@ -6,10 +6,13 @@
 #include "common/settings/run_settings.h"
 #include "common/wire/control/topics.h"
 #include "common/wire/ledger/refused_codec.h"
+#include "services/hub/snapshot/archive.h"
+#include "services/metrics/hub_families.h"
 #include "services/metrics/ledger_families.h"
 #include "services/metrics/process.h"
 #include "services/metrics/quota_families.h"
 #include "services/metrics/task_families.h"
+#include "services/view/hub_questions.h"
 
 namespace cobblestone::embedded {
 namespace {
@@ -32,6 +35,15 @@ std::vector<metrics::QuotaLook> QuotaLooks(const intake::Quotas& quotas) {
                      .events_per_second = use.events_per_second,
                      .bytes_per_second = use.bytes_per_second});
   return looks;
+}
+
+void AddHubIndex(const view::HubLists::Look& look, Families* all) {
+  metrics::AddHubIndex({.as_of = look.as_of,
+                        .took = look.took,
+                        .people = look.people,
+                        .users = look.users,
+                        .hosts = look.hosts},
+                       all);
 }
 
 }  // namespace
@@ -176,12 +188,18 @@ std::string EngineMetrics::Render() {
   {
     const std::lock_guard lock(mutex_);
     if (hub_) metrics::AddHub(hub_(), &all);
+    if (hub_push_) metrics::AddHubPush(hub_push_(), &all);
     CountRefused();
     counts.refused = refused_;
   }
+  if (view::Questions* questions = engine_.questions_for_many();
+      questions != nullptr && questions->hub() != nullptr)
+    AddHubIndex(questions->hub()->lists().look(), &all);
   metrics::AddLedger(counts, &all);
   metrics::AddQuotas(QuotaLooks(engine_.quotas()), &all);
   AddAudit(&all);
+  if (const std::string& snapshots = engine_.settings().snapshots.directory; !snapshots.empty())
+    metrics::AddHubSnapshot(hub::PublishedTime(snapshots), &all);
   metrics::AddDisk(engine_.settings().data_directory, &all);
   metrics::AddProcess(&all);
   return all.Text();
@@ -190,6 +208,11 @@ std::string EngineMetrics::Render() {
 void EngineMetrics::SetHub(std::function<metrics::HubLook()> look) {
   const std::lock_guard lock(mutex_);
   hub_ = std::move(look);
+}
+
+void EngineMetrics::SetHubPush(std::function<std::vector<metrics::HubPushLook>()> look) {
+  const std::lock_guard lock(mutex_);
+  hub_push_ = std::move(look);
 }
 
 metrics::Health EngineMetrics::health() const {

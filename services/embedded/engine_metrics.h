@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "services/embedded/engine.h"
 #include "services/metrics/families.h"
@@ -28,6 +29,7 @@ class EngineMetrics {
   [[nodiscard]] metrics::Health health() const;
   // From now on renders what `look` returns, too; empty: no more.
   void SetHub(std::function<metrics::HubLook()> look);
+  void SetHubPush(std::function<std::vector<metrics::HubPushLook>()> look);
 
  private:
   void AddSlots(metrics::Families* all) const;
@@ -40,6 +42,7 @@ class EngineMetrics {
   std::mutex mutex_;
   // Guarded by mutex_.
   std::function<metrics::HubLook()> hub_;
+  std::function<std::vector<metrics::HubPushLook>()> hub_push_;
   std::uint64_t refused_next_ = 0;
   std::map<std::pair<ProjectId, wire::RefusalReason>, std::uint64_t> refused_;
 };

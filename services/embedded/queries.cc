@@ -44,6 +44,12 @@ Result<view::Questions*> Engine::QuestionsForMany() {
   return for_many_.get();
 }
 
+view::Questions* Engine::questions_for_many() {
+  // The first QuestionsForMany() may hold the mutex for long.
+  const std::unique_lock lock(many_mutex_, std::try_to_lock);
+  return lock.owns_lock() ? for_many_.get() : nullptr;
+}
+
 Result<json> Engine::CopyState() {
   const std::string directory = settings_.data_directory + "/export-state";
   std::error_code error;

@@ -4,6 +4,7 @@
 
 #include "services/export/filters.h"
 #include "services/export/records.h"
+#include "services/export/selection.h"
 #include "services/export/strict_xml.h"
 #include "services/export/text.h"
 
@@ -136,10 +137,6 @@ class Exporter {
     exported.total += row.balance;
   }
 
-  std::uint32_t CopiesOf(std::int64_t user) {
-    return source_.catalogue().consent_wanted ? source_.ConsentCopies(user) : 1;
-  }
-
   Status WriteUsers(const Enumeration& enumeration) {
     OutputSet outputs(place_, enumeration, "user", FileHead("users"), FileTail("users"));
     Status status = outputs.Begin();
@@ -155,7 +152,7 @@ class Exporter {
           counts_.total_credit += user.total_credit;
         },
         [&](const User& user) {
-          const std::uint32_t copies = CopiesOf(user.id);
+          const std::uint32_t copies = CopiesOf(source_, user.id);
           if (copies == 0) return Status::Ok();
           CountExported(user, exported_users_);
           record_.clear();
@@ -208,7 +205,7 @@ class Exporter {
         [&](std::int64_t id, Host* host) { return source_.FindHost(id, host); },
         [&](const Host&) { ++counts_.hosts; },
         [&](const Host& host) {
-          const std::uint32_t copies = CopiesOf(host.userid);
+          const std::uint32_t copies = CopiesOf(source_, host.userid);
           return copies == 0 ? Status::Ok() : PutHost(host, copies, outputs);
         });
     return status.ok() ? outputs.Finish(&manifest_) : status;

@@ -62,10 +62,11 @@ struct FactorsState {
   std::uint64_t sequence = 0;  // of the newest factors; 0: none yet
   double computed = 0;         // UNIX s: when they were computed
   double tick = 0;             // UNIX s: the last tick
+  std::int64_t sent_day = -1;  // UNIX day of the last tick that was sent to MEMBERS
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.sequence, s.computed, s.tick);
+    f(s.sequence, s.computed, s.tick, s.sent_day);
   }
 };
 

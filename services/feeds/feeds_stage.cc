@@ -8,7 +8,10 @@
 
 #include "common/credit/accounts/day_history.h"
 #include "common/federation/identity/facts.h"
+#include "common/wire/control/control_codec.h"
 #include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "services/feeds/proofs.h"
 #include "services/stage/inbox.h"
 #include "services/stage/refuse.h"
 
@@ -100,7 +103,7 @@ void FeedsStage::Process(std::size_t, const RecordView& record, Emitter& out) {
   } else if (const auto* tick = std::get_if<wire::Tick>(&event->body)) {
     if (auto refusal = stage::FromTheFuture(record, tick->time, options_.future_limit))
       return stage::Refuse(record, head.project, refusal->reason, std::move(refusal->detail), out);
-    if (!head.project) OnTick(tick->time);
+    if (!head.project) OnTick(tick->time, out);
   } else if (auto* project = std::get_if<wire::FeedProject>(&event->body)) {
     OnProject(record, head, std::move(*project), out);
   } else if (auto* edition = std::get_if<wire::FeedEdition>(&event->body)) {
@@ -111,6 +114,8 @@ void FeedsStage::Process(std::size_t, const RecordView& record, Emitter& out) {
     OnHealth(record, head, std::move(*health), out);
   } else if (const auto* decision = std::get_if<wire::IdentityDecision>(&event->body)) {
     OnDecision(record, head, *decision, out);
+  } else if (const auto* proof = std::get_if<wire::OwnershipProof>(&event->body)) {
+    OnProof(record, head, *proof, out);
   } else {
     stage::Refuse(record, head.project, RefusalReason::kNotSupported,
                   "a federation hub accepts no events of this kind on this topic", out);
@@ -121,6 +126,8 @@ void FeedsStage::OnProject(const RecordView& record, const EventHead& head, wire
                            Emitter& out) {
   const ProjectRow* before = projects_.Find(ProjectKey(head.project));
   if (before != nullptr && !IsNewer(record, head, before->project_stamp, out)) return;
+  if (before == nullptr || project.erase_after != before->project.erase_after)
+    RelayEvent(head, wire::FeedProject{.erase_after = project.erase_after}, out);
   ProjectRow& row = projects_.Mutable(ProjectKey(head.project));
   row.project_stamp = wire::StampOf(head, record.value);
   row.project = std::move(project);
@@ -155,6 +162,9 @@ void FeedsStage::OnEdition(const RecordView& record, const EventHead& head, wire
       row.complete = edition.edition;
       if (edition.whole) row.whole = edition.edition;
       kept.ended = stamp;
+      RelayEvent(
+          head, wire::FeedEdition{.edition = edition.edition, .state = edition.state, .whole = edition.whole},
+          out);
       break;
     default:
       row.held = edition.edition;
@@ -210,18 +220,57 @@ void FeedsStage::OnDecision(const RecordView& record, const EventHead& head,
   SendFact(fact, out);
 }
 
+void FeedsStage::OnProof(const RecordView& record, const EventHead& head, const wire::OwnershipProof& proof,
+                         Emitter& out) {
+  const ProjectRow* project = projects_.Find(ProjectKey(head.project));
+  if (project == nullptr)
+    return stage::Refuse(record, head.project, RefusalReason::kUnknownProject, "register the project first",
+                         out);
+  const auto find = [this](std::string_view url) {
+    std::optional<ProjectId> found;  // the smallest number: rows have no order
+    projects_.ForEach([&](const stream::Key& key, const ProjectRow& row) {
+      if (ComparableUrl(row.project.url) == url && (!found || key.project < found->value))
+        found = ProjectId(key.project);
+    });
+    return found;
+  };
+  auto fact = FactOfProof(proof, head.project, project->project, DayOf(head.time), find);
+  if (!fact.ok())
+    return stage::Refuse(record, head.project, RefusalReason::kOutOfRange, fact.status().message(), out);
+  SendFact(*fact, out);
+}
+
+void FeedsStage::RelayEvent(const EventHead& head, wire::EventBody body, Emitter& out) {
+  bytes_.clear();
+  wire::EncodeControlEvent(
+      {.project = head.project, .sequence = 0, .line = 0, .number = relay_.NextNumber()},
+      wire::EncodeEvent(
+          {.head = {.id = head.id, .project = head.project, .time = head.time}, .body = std::move(body)}),
+      &bytes_);
+  relay_.Send(bytes_, out);
+}
+
 void FeedsStage::SendFact(const wire::IdentityFact& fact, Emitter& out) {
   bytes_.clear();
   wire::EncodeIdentityFact(fact, &bytes_);
   out.Emit(wire::kIdentityFacts, 0, bytes_);
 }
 
-// Computed once per period, however often the clock ticks, because the slew limit holds for one computation.
-void FeedsStage::OnTick(double time) {
+void FeedsStage::OnTick(double time, Emitter& out) {
   const FactorsState* before = factors_state_.Find({});
   if (before != nullptr && time <= before->tick) return;
   FactorsState& state = factors_state_.Mutable({});
   state.tick = time;
+  if (const std::int64_t day = credit::DayOf(time); day > state.sent_day) {
+    state.sent_day = day;
+    relay_.SendWatermark({.time = time}, out);
+  }
+  ComputeFactorsAt(time);
+}
+
+// Computed once per period, however often the clock ticks, because the slew limit holds for one computation.
+void FeedsStage::ComputeFactorsAt(double time) {
+  FactorsState& state = factors_state_.Mutable({});
   if (state.sequence != 0 && time < state.computed + kFactorsPeriod) return;
   std::vector<federation::VersionReport> reports;
   projects_.ForEach([&](const stream::Key& key, const ProjectRow& row) {

@@ -3,9 +3,10 @@
 // (common/federation/factors.h), and sends a watermark for each barrier.
 //
 // The hub's time is that of ticks of project 0. Ticks of a single project are ignored: no project moves the hub's time.
+// The first tick of each day is a watermark, by which MEMBERS erases what is due.
 //
-// In: catalogue. Out: control (watermarks, every partition), watermarks to every topic that external producers append
-// to, identity-facts, refused.
+// In: catalogue. Out: control (every partition): watermarks, complete editions, and how long a project's texts are kept;
+// watermarks to every topic that external producers append to; identity-facts, refused.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +50,13 @@ class FeedsStage final : public stream::Stage {
                   stream::Emitter& out);
   void OnDecision(const stream::RecordView& record, const wire::EventHead& head,
                   const wire::IdentityDecision& decision, stream::Emitter& out);
+  void OnProof(const stream::RecordView& record, const wire::EventHead& head,
+               const wire::OwnershipProof& proof, stream::Emitter& out);
   void SendFact(const wire::IdentityFact& fact, stream::Emitter& out);
-  void OnTick(double time);
+  // To every partition of MEMBERS.
+  void RelayEvent(const wire::EventHead& head, wire::EventBody body, stream::Emitter& out);
+  void OnTick(double time, stream::Emitter& out);
+  void ComputeFactorsAt(double time);
   void OnHealth(const stream::RecordView& record, const wire::EventHead& head, wire::FeedHealth health,
                 stream::Emitter& out);
 

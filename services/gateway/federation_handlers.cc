@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "services/gateway/federation_answers.h"
 #include "services/gateway/handlers.h"
 #include "services/view/hub_questions.h"
 
@@ -18,16 +19,16 @@ constexpr std::uint64_t kMostEditions = 1000;
 constexpr std::uint64_t kEditionsShown = 20;
 constexpr std::size_t kLongestCpid = 100;
 
-Answer NoHub() {
-  return ErrorAnswer(
-      Status::NotFound("this deployment is no federation hub (role: hub in its configuration)"));
-}
-
 Answer Data(const Result<json>& data) {
   return data.ok() ? JsonAnswer({{"data", *data}}) : ErrorAnswer(data.status());
 }
 
 }  // namespace
+
+Answer NoHub() {
+  return ErrorAnswer(
+      Status::NotFound("this deployment is no federation hub (role: hub in its configuration)"));
+}
 
 Answer Handlers::FederationProjects(const Request& request) {
   if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
@@ -56,15 +57,19 @@ Answer Handlers::FederationFactors(const Request& request) {
 
 Answer Handlers::FederationPerson(const Request& request) {
   Query query(request);
-  const bool by_id = query.Has("cpid");
-  const std::string cpid = by_id ? query.RequiredText("cpid", kLongestCpid) : std::string();
-  const std::uint64_t project = by_id ? 0 : query.RequiredNumber("project", 1, kMostProjects);
-  const std::uint64_t user = by_id ? 0 : query.RequiredNumber("user", 1, kLargestNumber);
+  const bool by_cpid = query.Has("cpid");
+  const bool by_identity = !by_cpid && query.Has("identity");
+  const bool by_user = !by_cpid && !by_identity;
+  const std::string cpid = by_cpid ? query.RequiredText("cpid", kLongestCpid) : std::string();
+  const std::string identity = by_identity ? query.RequiredText("identity", kLongestCpid) : std::string();
+  const std::uint64_t project = by_user ? query.RequiredNumber("project", 1, kMostProjects) : 0;
+  const std::uint64_t user = by_user ? query.RequiredNumber("user", 1, kLargestNumber) : 0;
   if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
-  if (questions_.hub() == nullptr) return NoHub();
-  if (!visibility_.MaySeeAll(request.rights)) return Forbidden(request);
-  if (by_id) return Data(questions_.hub()->PersonOfCpid(cpid));
-  return Data(questions_.hub()->PersonOf(ProjectId(static_cast<std::uint32_t>(project)), UserId(user)));
+  if (auto refused = NoFederation(request, false)) return std::move(*refused);
+  view::HubQuestions& hub = *questions_.hub();
+  if (by_cpid) return Data(hub.PersonOfCpid(cpid));
+  if (by_identity) return Data(hub.PersonOfIdentity(identity));
+  return Data(hub.PersonOf(ProjectId(static_cast<std::uint32_t>(project)), UserId(user)));
 }
 
 Answer Handlers::FederationUser(const Request& request) {

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "services/view/hub_questions.h"
+
 namespace cobblestone::gateway {
 namespace {
 
@@ -22,7 +24,7 @@ Result<std::unique_ptr<TokenStore>> OpenTokens(const settings::GatewaySettings& 
 Result<std::unique_ptr<Gateway>> Gateway::Start(const settings::GatewaySettings& settings,
                                                 view::Questions& questions, Pipeline& pipeline, AccessLog log,
                                                 Warn warn) {
-  auto tokens = OpenTokens(settings, std::move(warn));
+  auto tokens = OpenTokens(settings, warn);
   if (!tokens.ok()) return tokens.status();
   std::unique_ptr<Gateway> gateway(new Gateway);
   gateway->tokens_ = std::move(*tokens);
@@ -33,6 +35,8 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const settings::GatewaySettings&
       HttpServer::Start(settings, *gateway->tokens_, *gateway->handlers_, *gateway->live_, std::move(log));
   if (!server.ok()) return server.status();
   gateway->server_ = std::move(*server);
+  if (questions.hub() != nullptr)
+    gateway->indexer_ = std::make_unique<view::HubIndexer>(questions.hub()->lists(), std::move(warn));
   return gateway;
 }
 

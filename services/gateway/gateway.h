@@ -12,6 +12,7 @@
 #include "services/gateway/live.h"
 #include "services/gateway/pipeline.h"
 #include "services/gateway/token_store.h"
+#include "services/view/hub/hub_indexer.h"
 #include "services/view/questions.h"
 
 namespace cobblestone::gateway {
@@ -33,6 +34,7 @@ class Gateway {
   Gateway() = default;
 
   // Ordered by dependency: each member uses those above it.
+  std::unique_ptr<view::HubIndexer> indexer_;  // of a federation hub
   std::unique_ptr<TokenStore> tokens_;
   std::unique_ptr<Handlers> handlers_;
   std::unique_ptr<LiveFeed> live_;

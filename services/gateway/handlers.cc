@@ -301,8 +301,10 @@ Answer Handlers::Projects(const Request& request) {
               {"sees_leaders", visibility_.MayList(rights)}};
   if (rights.own)
     viewer["account"] = {{"project", rights.own->project.value}, {"user", rights.own->user.value}};
-  return JsonAnswer(
-      {{"as_of", std::move(as_of)}, {"data", std::move(*projects)}, {"viewer", std::move(viewer)}});
+  return JsonAnswer({{"as_of", std::move(as_of)},
+                     {"data", std::move(*projects)},
+                     {"role", questions_.hub() == nullptr ? "project" : "hub"},
+                     {"viewer", std::move(viewer)}});
 }
 
 Answer Handlers::Catalogue(const Request& request) {

@@ -68,6 +68,21 @@ class Handlers {
   Answer FederationUser(const Request& request);
   Answer FederationHost(const Request& request);
   Answer FederationTeam(const Request& request);
+  Answer FederationTopUsers(const Request& request);
+  Answer FederationTopHosts(const Request& request);
+  Answer FederationTopTeams(const Request& request);
+  Answer FederationDays(const Request& request);
+  Answer FederationPeople(const Request& request);
+  Answer FederationTeams(const Request& request);
+  Answer FederationTeamOfName(const Request& request);
+  Answer FederationCountries(const Request& request);
+  Answer FederationHosts(const Request& request);
+  // In XML (federation_xml.h).
+  Answer RpcGetUser(const Request& request);
+  Answer RpcGetUserCreditHistory(const Request& request);
+  Answer RpcGetProjects(const Request& request);
+  Answer RpcGetHost(const Request& request);
+  Answer RpcGetTeam(const Request& request);
 
   // For schedulers.
   Answer HostVersions(const Request& request);
@@ -95,6 +110,11 @@ class Handlers {
   Answer Top(const Request& request, wire::AccountKind kind);
   Answer Grants(const Request& request, wire::AccountKind kind);
   Answer FederationAccount(const Request& request, wire::AccountKind kind);
+  Answer FederationTop(const Request& request, wire::AccountKind kind);
+  // Set if the deployment is no hub, or its accounts are not for the viewer. `list`: the answer is in order of credit.
+  std::optional<Answer> NoFederation(const Request& request, bool list);
+  template <class Make>
+  Answer RpcOfPerson(const Request& request, Make&& make);
   Answer Forbidden(const Request& request) const;
   bool ShowExplained(const Rights& viewer, ProjectId project, nlohmann::json& data);
 

@@ -183,13 +183,13 @@ class HttpServer::Impl final : public http::Service {
     if (auto refusal = Admit(head, &asked)) return Refused(head, asked, std::move(*refusal));
     plan.trusted = asked.rights.trusted;
     plan.owner = asked.rights.sender.owner();
-    if (!head.path.starts_with(kApi)) {
+    Found found = FindRoute(head.method, head.path);
+    if (!head.path.starts_with(kApi) && found.route == nullptr && found.allowed.empty()) {
       auto page = ServePage(head);
       if (!page.ok()) return Refused(head, asked, ErrorOf(head, page.status()));
       plan.answer = [this, head, asked, page = *page](std::string) { return Done(head, asked, page, 0); };
       return plan;
     }
-    Found found = FindRoute(head.method, head.path);
     if (found.route == nullptr)
       return Refused(head, asked,
                      found.allowed.empty() ? ErrorAnswer(404, "not_found", "not found: " + head.path)

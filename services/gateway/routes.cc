@@ -41,8 +41,23 @@ constexpr Route kRoutes[] = {
     {"GET", "/api/v1/federation/projects/{project}/users/{id}", Needs::kRead, &Handlers::FederationUser},
     {"GET", "/api/v1/federation/projects/{project}/hosts/{id}", Needs::kRead, &Handlers::FederationHost},
     {"GET", "/api/v1/federation/projects/{project}/teams/{id}", Needs::kRead, &Handlers::FederationTeam},
+    {"GET", "/api/v1/federation/projects/{project}/days", Needs::kRead, &Handlers::FederationDays},
+    {"GET", "/api/v1/federation/projects/{project}/top/users", Needs::kRead, &Handlers::FederationTopUsers},
+    {"GET", "/api/v1/federation/projects/{project}/top/hosts", Needs::kRead, &Handlers::FederationTopHosts},
+    {"GET", "/api/v1/federation/projects/{project}/top/teams", Needs::kRead, &Handlers::FederationTopTeams},
     {"GET", "/api/v1/federation/factors", Needs::kRead, &Handlers::FederationFactors},
     {"GET", "/api/v1/federation/person", Needs::kRead, &Handlers::FederationPerson},
+    {"GET", "/api/v1/federation/people", Needs::kRead, &Handlers::FederationPeople},
+    {"GET", "/api/v1/federation/teams", Needs::kRead, &Handlers::FederationTeams},
+    {"GET", "/api/v1/federation/teams/{key}", Needs::kRead, &Handlers::FederationTeamOfName},
+    {"GET", "/api/v1/federation/countries", Needs::kRead, &Handlers::FederationCountries},
+    {"GET", "/api/v1/federation/hosts", Needs::kRead, &Handlers::FederationHosts},
+    // Where BOINC's web pages and signature images look for them.
+    {"GET", "/get_user.php", Needs::kRead, &Handlers::RpcGetUser},
+    {"GET", "/get_user_credit_history.php", Needs::kRead, &Handlers::RpcGetUserCreditHistory},
+    {"GET", "/get_projects.php", Needs::kRead, &Handlers::RpcGetProjects},
+    {"GET", "/get_host.php", Needs::kRead, &Handlers::RpcGetHost},
+    {"GET", "/get_team.php", Needs::kRead, &Handlers::RpcGetTeam},
 };
 
 // The part before the next '/'; removes both from `rest`.

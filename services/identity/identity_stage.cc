@@ -40,6 +40,23 @@ Status Apply(const wire::IdentityFact& fact, federation::Identities& identities)
                                     .number = fact.number,
                                     .withdrawn = fact.withdrawn})
           .status();
+    case wire::IdentityFactKind::kOwnership:
+      return identities
+          .Add(federation::Ownership{.project = fact.project.value,
+                                     .user = fact.user,
+                                     .other_project = fact.other_project.value,
+                                     .other_user = fact.other_user,
+                                     .day = fact.day})
+          .status();
+    case wire::IdentityFactKind::kDeparture:
+      return identities
+          .Add(federation::Departure{
+              .project = fact.project.value, .user = fact.user, .day = fact.day, .returns = fact.withdrawn})
+          .status();
+    case wire::IdentityFactKind::kDeletion:
+      return identities
+          .Add(federation::Deletion{.project = fact.project.value, .user = fact.user, .day = fact.day})
+          .status();
     case wire::IdentityFactKind::kUnknown: break;
   }
   return Status::Corrupted("an identity fact of an unknown kind");

@@ -325,8 +325,17 @@ Status WriteKind(stream::kafka::Cluster& cluster, const settings::RunSettings& s
     o = (*producer)->Produce({kStatusTopic, 0}, kKindKey, std::string(settings::KindOf(settings)), &ignored);
   if (o.ok()) o = (*producer)->Flush();
   if (o.ok()) o = (*producer)->Commit();
-  if (o.ok()) return Status::Ok();
-  return Status::Retry("cannot write the kind of the deployment: " + o.message);
+  if (!o.ok()) return Status::Retry("cannot write the kind of the deployment: " + o.message);
+  // Brokers show a committed transaction to readers a moment later. Whoever looked before would take the deployment for one
+  // of the kind that is not stored.
+  const auto deadline = std::chrono::steady_clock::now() + kDeploymentPatience;
+  while (std::chrono::steady_clock::now() < deadline) {
+    const auto seen = StoredKind(cluster);
+    if (!seen.ok()) return seen.status();
+    if (*seen) return Status::Ok();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return Status::Retry("the brokers do not show the kind of the deployment yet; run `topics create` again");
 }
 
 Status CheckKind(stream::kafka::Cluster& cluster, const settings::RunSettings& settings) {

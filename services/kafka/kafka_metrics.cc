@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "services/hub/snapshot/archive.h"
+#include "services/metrics/hub_families.h"
 #include "services/metrics/ledger_families.h"
 #include "services/metrics/process.h"
 #include "services/metrics/task_families.h"
@@ -105,6 +107,8 @@ std::string KafkaMetrics::Render() const {
   AddSlots(workers, &all);
   AddThreads(workers, &all);
   metrics::AddLedger(workers_.ledger_counts(), &all);
+  if (const std::string& snapshots = workers_.settings().snapshots.directory; !snapshots.empty())
+    metrics::AddHubSnapshot(hub::PublishedTime(snapshots), &all);
   metrics::AddDisk(workers_.settings().data_directory, &all);
   metrics::AddProcess(&all);
   return all.Text();

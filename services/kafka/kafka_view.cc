@@ -127,6 +127,7 @@ Result<std::unique_ptr<KafkaView>> KafkaView::Open(const settings::RunSettings& 
         MakeSlotFactory(role->settings), *role->space, report);
   made->state_ = std::make_unique<State>(made->roles_);
   view::QuestionsOptions asked;
+  asked.hub = settings.role == settings::Role::kHub;
   for (const settings::ProjectEntry& known : settings.projects) asked.names[known.id.value] = known.name;
   made->questions_ = std::make_unique<view::Questions>(*made->state_, *made->ledger_, std::move(asked));
   return made;

@@ -5,6 +5,7 @@
 #include "services/metrics/families.h"
 #include "services/metrics/process.h"
 #include "services/metrics/quota_families.h"
+#include "services/view/hub_questions.h"
 
 namespace cobblestone::kafka {
 namespace {
@@ -44,6 +45,16 @@ std::string KafkaViewMetrics::Render() const {
   {
     const std::lock_guard lock(mutex_);
     if (hub_) metrics::AddHub(hub_(), &all);
+    if (hub_push_) metrics::AddHubPush(hub_push_(), &all);
+  }
+  if (view::HubQuestions* hub = view_.questions().hub(); hub != nullptr) {
+    const view::HubLists::Look look = hub->lists().look();
+    metrics::AddHubIndex({.as_of = look.as_of,
+                          .took = look.took,
+                          .people = look.people,
+                          .users = look.users,
+                          .hosts = look.hosts},
+                         &all);
   }
   metrics::AddDisk(data_directory_, &all);
   metrics::AddProcess(&all);
@@ -53,6 +64,11 @@ std::string KafkaViewMetrics::Render() const {
 void KafkaViewMetrics::SetHub(std::function<metrics::HubLook()> look) {
   const std::lock_guard lock(mutex_);
   hub_ = std::move(look);
+}
+
+void KafkaViewMetrics::SetHubPush(std::function<std::vector<metrics::HubPushLook>()> look) {
+  const std::lock_guard lock(mutex_);
+  hub_push_ = std::move(look);
 }
 
 metrics::Health KafkaViewMetrics::health() const {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "services/intake/quotas.h"
 #include "services/kafka/kafka_view.h"
@@ -26,13 +27,15 @@ class KafkaViewMetrics {
   [[nodiscard]] metrics::Health health() const;
   // From now on renders what `look` returns, too; empty: no more.
   void SetHub(std::function<metrics::HubLook()> look);
+  void SetHubPush(std::function<std::vector<metrics::HubPushLook>()> look);
 
  private:
   KafkaView& view_;
   const intake::Quotas& quotas_;
   const std::string data_directory_;
   mutable std::mutex mutex_;
-  std::function<metrics::HubLook()> hub_;  // guarded by mutex_
+  std::function<metrics::HubLook()> hub_;                        // guarded by mutex_
+  std::function<std::vector<metrics::HubPushLook>()> hub_push_;  // guarded by mutex_
 };
 
 }  // namespace cobblestone::kafka

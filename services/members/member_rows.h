@@ -12,6 +12,7 @@
 #include "common/credit/accounts/account.h"
 #include "common/credit/accounts/day_history.h"
 #include "common/stream/table.h"
+#include "common/stream/watermarks.h"
 #include "common/wire/events/event_stamp.h"
 #include "common/wire/events/feeds.h"
 
@@ -35,6 +36,42 @@ struct MemberRow {
   }
 };
 
+// What MEMBERS knows of a project, from FEEDS.
+struct ProjectRow {
+  std::uint64_t complete = 0;  // the last complete edition; 0: none
+  std::uint64_t whole = 0;     // the last complete edition with which all accounts were sent
+  double whole_time = 0;       // UNIX s
+  std::uint64_t searched = 0;  // the whole edition whose absent accounts are in AbsentRow
+  double erase_after = 0;      // s; 0: wire::kEraseAfter
+  bool has_tombstones = false;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.complete, s.whole, s.whole_time, s.searched, s.erase_after, s.has_tombstones);
+  }
+};
+
+// An account that an edition did not contain. If it is absent still when `since` + erase_after has passed, it is erased.
+struct AbsentRow {
+  double since = 0;           // UNIX s: time of the edition
+  std::uint64_t edition = 0;  // the first one without the account
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.since, s.edition);
+  }
+};
+
+// A user who was erased, under a hash (federation::DeletionKeyOf). Events of up to that time are about the erased account.
+struct TombstoneRow {
+  double until = 0;  // UNIX s
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.until);
+  }
+};
+
 // Tables of a slot, as stored (numbers are unique over all stages), by id of the account.
 inline constexpr stream::TableSpec<MemberRow> kHostsTable{.id = 88, .version = 1};
 inline constexpr stream::TableSpec<MemberRow> kUsersTable{.id = 89, .version = 1};
@@ -42,6 +79,16 @@ inline constexpr stream::TableSpec<MemberRow> kTeamsTable{.id = 90, .version = 1
 inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kHostDaysTable{.id = 91, .version = 1};
 inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kUserDaysTable{.id = 92, .version = 1};
 inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kTeamDaysTable{.id = 93, .version = 1};
+// One row: the watermarks that this partition has passed.
+inline constexpr stream::TableSpec<stream::WatermarkProgress> kWatermarksTable{.id = 94, .version = 1};
+inline constexpr stream::TableSpec<ProjectRow> kProjectsTable{.id = 95, .version = 1};
+inline constexpr stream::TableSpec<AbsentRow> kAbsentTable{.id = 96, .version = 1};
+inline constexpr stream::TableSpec<TombstoneRow> kTombstonesTable{.id = 97, .version = 1};
+
+inline stream::Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
+inline stream::Key AbsentKey(const stream::Key& account, wire::AccountKind kind) {
+  return {.project = account.project, .id = account.id, .sub = static_cast<std::uint64_t>(kind)};
+}
 
 // The account as of the project's last complete edition; null if that edition does not contain it. `whole`: the last
 // complete edition with which all accounts were sent. An account of edition 0 is seen at once.
@@ -51,6 +98,12 @@ inline const wire::FeedAccount* SeenOf(const MemberRow& row, std::uint64_t compl
   const wire::FeedAccount& seen = now ? row.now : *row.before;
   const bool left = seen.gone || (seen.edition != 0 && seen.edition < whole);
   return left ? nullptr : &seen;
+}
+
+// Whether a complete edition lacks the account. `now` of a later edition says nothing yet.
+inline bool IsAbsent(const MemberRow& row, const ProjectRow& project) {
+  if (row.now.edition > project.complete) return false;
+  return row.now.gone || (row.now.edition != 0 && row.now.edition < project.whole);
 }
 
 // Removes the days that a reader must not see yet from a whole history.

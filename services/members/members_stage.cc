@@ -1,11 +1,14 @@
 #include "services/members/members_stage.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "common/federation/identity/deletion_hash.h"
 #include "common/federation/identity/facts.h"
 #include "common/wire/control/identity_fact.h"
 #include "common/wire/control/topics.h"
 #include "common/wire/control/watermark_codec.h"
+#include "common/wire/events/event_codec.h"
 #include "services/stage/inbox.h"
 #include "services/stage/refuse.h"
 
@@ -19,7 +22,7 @@ using wire::StampOrder;
 
 namespace {
 
-enum TableId : std::uint8_t { kWatermarkTable = 94 };
+constexpr std::size_t kSearched = 1000;  // absent accounts of a search
 
 // Applies the newer state of an account. `day`: the UNIX day to which a change of its credit belongs.
 void Apply(const wire::EventStamp& stamp, wire::FeedAccount account, std::int64_t day, bool is_new,
@@ -53,19 +56,30 @@ std::vector<stream::TopicPartition> MembersStage::Inputs(std::uint32_t partition
 
 MembersStage::MembersStage(const MembersOptions& options, stream::TableHost& tables)
     : options_(options),
+      projects_(tables, kProjectsTable, true),
+      absent_(tables, kAbsentTable, false),
+      tombstones_(tables, kTombstonesTable, false),
       hosts_{.rows = {tables, kHostsTable, false}, .days = {tables, kHostDaysTable, false}},
       users_{.rows = {tables, kUsersTable, false}, .days = {tables, kUserDaysTable, false}},
       teams_{.rows = {tables, kTeamsTable, false}, .days = {tables, kTeamDaysTable, false}},
-      watermarks_(tables, kWatermarkTable, 0, 3) {}
+      watermarks_(tables, kWatermarksTable.id, 0, 3),
+      budget_(options.rows_per_commit) {}
 
 std::vector<stream::TableBase*> MembersStage::tables() {
-  return {&hosts_.rows, &hosts_.days, &users_.rows,       &users_.days,
-          &teams_.rows, &teams_.days, watermarks_.table()};
+  return {&hosts_.rows, &hosts_.days,        &users_.rows, &users_.days, &teams_.rows,
+          &teams_.days, watermarks_.table(), &projects_,   &absent_,     &tombstones_};
 }
 
 Status MembersStage::Opened() {
   watermarks_.Opened();
+  expiry_ = {};
+  erased_.clear();
   return Status::Ok();
+}
+
+void MembersStage::Finish(Emitter& out) {
+  if (watermarks_.begun() && !budget_.spent()) PassWatermarks(out);
+  budget_.Renew();
 }
 
 void MembersStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
@@ -83,16 +97,34 @@ void MembersStage::Process(std::size_t input, const RecordView& record, Emitter&
   if (account == nullptr || account->kind != expected)
     return stage::Refuse(record, event->head.project, RefusalReason::kNotSupported,
                          "a federation hub accepts no events of this kind on this topic", out);
-  OnAccount(record, event->head, std::move(*account),
-            input == kHosts   ? hosts_
-            : input == kUsers ? users_
-                              : teams_,
-            out);
+  if (account->erased) return OnErased(event->head, *account, out);
+  OnAccount(record, event->head, std::move(*account), KindOf(expected), out);
+}
+
+MembersStage::Kind& MembersStage::KindOf(wire::AccountKind kind) {
+  return kind == wire::AccountKind::kHost ? hosts_ : kind == wire::AccountKind::kUser ? users_ : teams_;
 }
 
 void MembersStage::OnControl(const RecordView& record, Emitter& out) {
   const auto control = stage::ReadControl(record, watermarks_, out);
-  if (control && control->kind == wire::ControlKind::kWatermark) PassWatermarks(out);
+  if (!control) return;
+  if (control->kind == wire::ControlKind::kWatermark) return PassWatermarks(out);
+  const auto event = wire::ParseEvent(control->body);
+  if (!event.ok())
+    return out.Fail(Status::Corrupted("a relayed event cannot be decoded: " + event.status().message()));
+  OnRelayed(*event);
+}
+
+void MembersStage::OnRelayed(const wire::Event& event) {
+  ProjectRow& row = projects_.Mutable(ProjectKey(event.head.project));
+  if (const auto* project = std::get_if<wire::FeedProject>(&event.body)) {
+    row.erase_after = project->erase_after;
+  } else if (const auto* edition = std::get_if<wire::FeedEdition>(&event.body)) {
+    row.complete = edition->edition;
+    if (!edition->whole) return;
+    row.whole = edition->edition;
+    row.whole_time = event.head.time;
+  }
 }
 
 // Of two states of an account the one with the later edition is in force, within an edition the later by (time, id).
@@ -112,7 +144,11 @@ void MembersStage::OnAccount(const RecordView& record, const wire::EventHead& he
           record, head.project, RefusalReason::kTooLate,
           "the account is already known as of edition " + std::to_string(before->now.edition), out);
     if (account.edition == before->now.edition && order == StampOrder::kOlder) return;
+  } else if (account.gone || (account.kind == wire::AccountKind::kUser && IsBuried(key, head.time))) {
+    return;
   }
+  if (account.gone)
+    absent_.Mutable(AbsentKey(key, account.kind)) = {.since = head.time, .edition = account.edition};
   if (account.kind == wire::AccountKind::kUser) ReportId(head, account, before, out);
   MemberRow& row = kind.rows.Mutable(key);
   Apply(stamp, std::move(account), credit::DayOf(head.time), before == nullptr, row);
@@ -140,13 +176,118 @@ void MembersStage::ReportId(const wire::EventHead& head, const wire::FeedAccount
   out.Emit(wire::kIdentityFacts, 0, bytes_);
 }
 
+// ---- Erasing ------------------------------------------------------------------------------------------------
+
+bool MembersStage::IsBuried(const Key& key, double time) {
+  const ProjectRow* project = projects_.Find({.project = key.project, .id = 0, .sub = 0});
+  if (project == nullptr || !project->has_tombstones) return false;
+  const federation::RowKey hash = federation::DeletionKeyOf(key.project, key.id);
+  const TombstoneRow* tombstone = tombstones_.Find({.project = hash.project, .id = hash.id, .sub = hash.sub});
+  return tombstone != nullptr && time <= tombstone->until;
+}
+
+void MembersStage::OnErased(const wire::EventHead& head, const wire::FeedAccount& account, Emitter& out) {
+  const Key key{.project = head.project.value, .id = account.account, .sub = 0};
+  const MemberRow* row = KindOf(account.kind).rows.Find(key);
+  if (row != nullptr && row->stamp.time > head.time) return;  // the number is in use again
+  Erase(key, account.kind, head.time, out);
+}
+
+void MembersStage::Erase(const Key& key, wire::AccountKind kind, double until, Emitter& out) {
+  Kind& rows = KindOf(kind);
+  for (std::uint32_t row = 0; row < credit::kBlockRows; ++row)
+    if (const Key day = stage::DayKey(key, 0, row); rows.days.Find(day) != nullptr) rows.days.Erase(day);
+  if (rows.rows.Find(key) != nullptr) rows.rows.Erase(key);
+  if (kind != wire::AccountKind::kUser) return;
+  const federation::RowKey hash = federation::DeletionKeyOf(key.project, key.id);
+  TombstoneRow& tombstone = tombstones_.Mutable({.project = hash.project, .id = hash.id, .sub = hash.sub});
+  tombstone.until = std::max(tombstone.until, until);
+  projects_.Mutable({.project = key.project, .id = 0, .sub = 0}).has_tombstones = true;
+  const std::int64_t day = credit::DayOf(until);
+  if (day < 1) return;
+  bytes_.clear();
+  wire::EncodeIdentityFact({.kind = wire::IdentityFactKind::kDeletion,
+                            .project = ProjectId(key.project),
+                            .user = key.id,
+                            .day = static_cast<std::uint32_t>(day)},
+                           &bytes_);
+  out.Emit(wire::kIdentityFacts, 0, bytes_);
+}
+
+bool MembersStage::EraseDue(double now, Emitter& out) {
+  std::vector<std::uint32_t> projects;
+  projects_.ForEach([&](const Key& key, const ProjectRow&) { projects.push_back(key.project); });
+  std::sort(projects.begin(), projects.end());
+  for (const std::uint32_t project : projects) {
+    if (const auto known = erased_.find(project); known != erased_.end() && known->second >= now) continue;
+    if (!NoteAbsent(project) || !EraseDueOf(project, now, out)) return false;
+    erased_[project] = now;
+  }
+  return true;
+}
+
+// An edition that was sent whole names no account that is gone: they are those of earlier editions. Accounts that are noted
+// are not wanted again, so that a search that continues after a restart notes the same ones in the same commits.
+bool MembersStage::NoteAbsent(std::uint32_t number) {
+  const Key project_key{.project = number, .id = 0, .sub = 0};
+  const ProjectRow project = projects_.Need(project_key);
+  if (project.searched == project.whole) return true;
+  for (const auto kind : {wire::AccountKind::kHost, wire::AccountKind::kUser, wire::AccountKind::kTeam}) {
+    const auto wanted = [&](const Key& key, const MemberRow& row) {
+      if (row.now.gone || !IsAbsent(row, project)) return false;
+      const AbsentRow* noted = absent_.Find(AbsentKey(key, kind));
+      return noted == nullptr || noted->edition <= row.now.edition;
+    };
+    for (;;) {
+      const std::vector<Key> keys = KindOf(kind).rows.FirstKeys(project_key, kSearched, wanted);
+      for (const Key& key : keys) {
+        if (budget_.spent()) return false;
+        absent_.Mutable(AbsentKey(key, kind)) = {.since = project.whole_time, .edition = project.whole};
+        budget_.Take(sizeof(AbsentRow));
+      }
+      if (keys.size() < kSearched) break;
+    }
+  }
+  projects_.Mutable(project_key).searched = project.whole;
+  return true;
+}
+
+bool MembersStage::EraseDueOf(std::uint32_t number, double now, Emitter& out) {
+  const ProjectRow project = projects_.Need({.project = number, .id = 0, .sub = 0});
+  const double kept = project.erase_after > 0 ? project.erase_after : wire::kEraseAfter;
+  const auto member_of = [&](const Key& key) {
+    return KindOf(static_cast<wire::AccountKind>(key.sub))
+        .rows.Find({.project = key.project, .id = key.id, .sub = 0});
+  };
+  expiry_.Begin(number, now);
+  const auto due_at = [&](const Key& key, const AbsentRow& absent) {
+    if (absent.since + kept >= now) return absent.since + kept;
+    // While an edition arrives, what it says of the account does not count yet.
+    const MemberRow* row = member_of(key);
+    return row != nullptr && row->now.edition > project.complete ? now : absent.since + kept;
+  };
+  const bool all = expiry_.Rows(0, absent_, budget_, due_at, [&](const Key& key, const AbsentRow& absent) {
+    const MemberRow* row = member_of(key);
+    const std::uint64_t bytes = sizeof(AbsentRow) + (row == nullptr ? 0 : sizeof(MemberRow));
+    // The account may have come back.
+    if (row != nullptr && IsAbsent(*row, project))
+      Erase({.project = key.project, .id = key.id, .sub = 0}, static_cast<wire::AccountKind>(key.sub),
+            absent.since, out);
+    return bytes;
+  });
+  if (all) (void)expiry_.End();
+  return all;
+}
+
 void MembersStage::PassWatermarks(Emitter& out) {
-  while (const auto watermark = watermarks_.Next()) {
+  while (const auto watermark = watermarks_.Begin()) {
+    if (watermark->time > 0 && !EraseDue(watermark->time, out)) return;
     bytes_.clear();
     wire::EncodeWatermarkPassed(
         {.number = watermark->number, .barrier = watermark->barrier, .partition = options_.partition},
         &bytes_);
     out.Emit(wire::kPassed, 0, bytes_);
+    watermarks_.End();
   }
 }
 

@@ -69,10 +69,12 @@ PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
       made.stages.identity =
           add(std::make_unique<identity::IdentityStage>(*made.tables), identity::IdentityStage::Inputs());
     } else {
-      made.stages.members = add(
-          std::make_unique<members::MembersStage>(
-              members::MembersOptions{.partition = k, .future_limit = options.future_limit}, *made.tables),
-          members::MembersStage::Inputs(k));
+      made.stages.members = add(std::make_unique<members::MembersStage>(
+                                    members::MembersOptions{.partition = k,
+                                                            .future_limit = options.future_limit,
+                                                            .rows_per_commit = options.rows_per_commit},
+                                    *made.tables),
+                                members::MembersStage::Inputs(k));
     }
     return made;
   }

@@ -1,6 +1,8 @@
 #include "services/view/hub_questions.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -14,6 +16,8 @@
 #include "services/feeds/feed_rows.h"
 #include "services/identity/identity_rows.h"
 #include "services/members/member_rows.h"
+#include "services/view/hub/cobblestones.h"
+#include "services/view/hub/person_days.h"
 #include "services/view/json.h"
 
 namespace cobblestone::view {
@@ -53,10 +57,12 @@ json EditionJson(std::uint64_t number, const feeds::EditionRow& row) {
   if (edition.released) shown["released"] = true;
   shown["whole"] = edition.whole;
   for (const wire::FeedSum& sum : edition.sums)
-    shown["sums"].push_back({{"kind", KindName(sum.kind)},
-                             {"accounts", sum.accounts},
-                             {"total", MicroText(sum.total_micro)},
-                             {"changed", sum.changed}});
+    shown["sums"].push_back(
+        {{"kind", KindName(sum.kind)},
+         {"accounts", sum.accounts},
+         {"total", MicroText(sum.total_micro)},
+         {"not_shown", {{"accounts", sum.not_shown}, {"total", MicroText(sum.not_shown_micro)}}},
+         {"changed", sum.changed}});
   return shown;
 }
 
@@ -67,8 +73,7 @@ json ProjectJson(std::uint32_t number, const feeds::ProjectRow& row) {
              {"mode", ModeName(row.project.mode)},
              {"retired", row.project.retired},
              {"shared_account", row.project.shared_account},
-             {"points_per_cobblestone",
-              row.project.points_per_cobblestone > 0 ? row.project.points_per_cobblestone : 1.0},
+             {"points_per_cobblestone", PointsPerCobblestone(row.project)},
              {"condition", ConditionName(row.health.condition)},
              {"condition_time", row.health_stamp.time},
              {"app_versions", row.versions.versions.size()},
@@ -78,6 +83,31 @@ json ProjectJson(std::uint32_t number, const feeds::ProjectRow& row) {
              {"held_edition", row.held > row.complete ? row.held : 0}};
   if (!row.health.reason.empty()) shown["condition_reason"] = row.health.reason;
   return shown;
+}
+
+// A project is fetched once a day: after two days without a complete edition, what is known of it is old.
+constexpr double kKnownFor = 2 * credit::kSecondsPerDay;
+
+// Adds what the ledger of editions says: the age of what is known, and why the last edition is held.
+Status AddEditions(const Rows& leading, std::uint32_t number, const feeds::ProjectRow& row, double now,
+                   json* shown) {
+  const ProjectId project(number);
+  const auto complete = Find(leading, feeds::kEditionsTable, feeds::EditionKey(project, row.complete));
+  if (!complete.ok()) return complete.status();
+  if (*complete) (*shown)["published_time"] = (*complete)->edition.published_time;
+  double known = row.project_stamp.time;  // nothing is known of it
+  if (*complete) known = (*complete)->ended.time;
+  bool unknown = now - known > kKnownFor;
+  if (row.project.mode == wire::FeedMode::kDirect) {
+    unknown = row.health.condition == wire::FeedCondition::kUnreachable;
+    known = row.health_stamp.time;
+  }
+  (*shown)["unknown_since"] = unknown ? known : 0;
+  if (row.held <= row.complete) return Status::Ok();
+  const auto held = Find(leading, feeds::kEditionsTable, feeds::EditionKey(project, row.held));
+  if (!held.ok()) return held.status();
+  if (*held) (*shown)["held_reason"] = (*held)->edition.reason;
+  return Status::Ok();
 }
 
 json FactorJson(const federation::Factor& factor) {
@@ -134,6 +164,16 @@ json AccountJson(wire::AccountKind kind, const wire::FeedAccount& account, doubl
   if (account.owner != 0) shown["owner"] = account.owner;
   if (!account.description.empty()) shown["description"] = account.description;
   return shown;
+}
+
+// YYYY-MM-DD, UTC.
+std::string DateText(double time) {
+  const std::chrono::year_month_day date(
+      std::chrono::sys_days(std::chrono::days(static_cast<int>(credit::DayOf(time)))));
+  char text[32];
+  std::snprintf(text, sizeof text, "%04d-%02u-%02u", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+  return text;
 }
 
 Status NotRegistered(ProjectId project) {
@@ -229,8 +269,11 @@ Result<json> HubQuestions::Projects() {
   std::vector<std::pair<std::uint32_t, json>> found;
   Status read =
       ForEach(**rows, feeds::kProjectsTable, [&](const stream::Key& key, const feeds::ProjectRow& row) {
-        found.emplace_back(key.project, ProjectJson(key.project, row));
-        return Status::Ok();
+        json shown = ProjectJson(key.project, row);
+        lists_.AddProject(ProjectId(key.project), &shown);
+        Status added = AddEditions(**rows, key.project, row, clock_(), &shown);
+        found.emplace_back(key.project, std::move(shown));
+        return added;
       });
   if (!read.ok()) return read;
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -246,6 +289,8 @@ Result<json> HubQuestions::Project(ProjectId project, std::size_t limit) {
   if (!row.ok()) return row.status();
   if (!*row) return NotRegistered(project);
   json shown = ProjectJson(project.value, **row);
+  lists_.AddProject(project, &shown);
+  if (Status s = AddEditions(**rows, project.value, **row, clock_(), &shown); !s.ok()) return s;
   shown["editions"] = json::array();
   std::vector<std::pair<std::uint64_t, json>> editions;
   Status read =
@@ -287,116 +332,180 @@ Result<json> HubQuestions::Factors(std::optional<std::uint64_t> sequence) {
 }
 
 Result<json> HubQuestions::Account(ProjectId project, wire::AccountKind kind, std::uint64_t id) {
-  credit::MicroCredit ignored = 0;
-  return AccountWith(project, kind, id, &ignored);
+  const auto index = lists_.Ready();
+  if (!index.ok()) return index.status();
+  Figures ignored;
+  return AccountWith(**index, project, kind, id, &ignored);
 }
 
-Result<json> HubQuestions::AccountWith(ProjectId project, wire::AccountKind kind, std::uint64_t id,
-                                       credit::MicroCredit* total_micro) {
-  const auto rows = Feeds();
-  if (!rows.ok()) return rows.status();
-  const auto known = Find(**rows, feeds::kProjectsTable, feeds::ProjectKey(project));
+Result<json> HubQuestions::AccountWith(const HubIndex& index, ProjectId project, wire::AccountKind kind,
+                                       std::uint64_t id, Figures* figures) {
+  const auto known = Find(*index.leading, feeds::kProjectsTable, feeds::ProjectKey(project));
   if (!known.ok()) return known.status();
   if (!*known) return NotRegistered(project);
   const std::uint64_t complete = (*known)->complete;
-  // MEMBERS is the stage of every slot but the last, as ACCOUNTS is in a pipeline of projects.
-  const auto members = state_.Of(Stage::kAccounts, wire::PartitionOf(project, id, state_.partitions()));
-  if (!members.ok()) return members.status();
+  const Rows& members = index.RowsOfAccount(project, id);
   const Tables tables = TablesOf(kind);
   const stream::Key key{.project = project.value, .id = id, .sub = 0};
-  auto row = Find(**members, tables.rows, key);
+  auto row = Find(members, tables.rows, key);
   if (!row.ok()) return row.status();
   const wire::FeedAccount* seen = *row ? members::SeenOf(**row, complete, (*known)->whole) : nullptr;
-  if (seen == nullptr)
-    return Status::NotFound(std::string(KindName(kind)) + " " + std::to_string(id) + " of project " +
-                            std::to_string(project.value) + " is not known");
-  *total_micro = seen->total_micro;
+  if (seen == nullptr) {
+    const std::string who = std::string(KindName(kind)) + " " + std::to_string(id) + " of project " +
+                            std::to_string(project.value);
+    if (!*row || (*row)->now.edition > complete) return Status::NotFound(who + " is not known");
+    // It is gone, or a later edition that was sent whole does not have it.
+    double since = (*row)->stamp.time;
+    if (!(*row)->now.gone) {
+      const auto whole =
+          Find(*index.leading, feeds::kEditionsTable, feeds::EditionKey(project, (*known)->whole));
+      if (!whole.ok()) return whole.status();
+      if (*whole) since = (*whole)->ended.time;
+    }
+    return Status::NotFound(who + " is no longer exported since " + DateText(since));
+  }
+  figures->total = seen->total_micro;
+  figures->points = PointsPerCobblestone((*known)->project);
+  figures->shared = (*known)->project.shared_account;
   json shown = AccountJson(kind, *seen, clock_());
+  lists_.AddRanks(project, kind, id, &shown);
+  if (seen->team != 0) {
+    auto team = TeamName(index, project, seen->team);
+    if (!team.ok()) return team.status();
+    shown["team_name"] = std::move(*team);
+    lists_.AddTeamRanks(project, seen->team, &shown);
+  }
   shown["project"] = project.value;
   shown["project_name"] = (*known)->project.name;
   shown["id"] = id;
-  std::vector<credit::DaySum> days = (*row)->days;
-  if (Status s = AddOlderDays(**members, tables.days, key, days); !s.ok()) return s;
+  std::vector<credit::DaySum>& days = figures->days;
+  days = (*row)->days;
+  if (Status s = AddOlderDays(members, tables.days, key, days); !s.ok()) return s;
   members::HideArriving(**row, complete, days);
   shown["days"] = json::array();
-  for (const credit::DaySum& day : days)
-    if (day.micro != 0) shown["days"].push_back({{"day", day.day}, {"credit", MicroText(day.micro)}});
+  for (const credit::DaySum& day : days) {
+    if (day.micro == 0) continue;
+    json one{{"day", day.day}, {"credit", MicroText(day.micro)}};
+    if (day.micro < 0) one["correction"] = true;
+    shown["days"].push_back(std::move(one));
+  }
   return shown;
+}
+
+Result<std::string> HubQuestions::TeamName(const HubIndex& index, ProjectId project, std::uint64_t team) {
+  const stream::Key key{.project = project.value, .id = team, .sub = 0};
+  const auto row = Find(index.RowsOfAccount(project, team), members::kTeamsTable, key);
+  if (!row.ok()) return row.status();
+  return *row ? (*row)->now.name : std::string();
 }
 
 Result<json> HubQuestions::PersonOfCpid(std::string_view text) {
   const auto cpid = federation::ParseCpid(text);
   if (!cpid) return Status::InvalidArgument("cpid: 32 hexadecimal digits");
-  const auto rows = Feeds();
-  if (!rows.ok()) return rows.status();
-  const ReadIdentities read(**rows);
+  const auto index = lists_.Ready();
+  if (!index.ok()) return index.status();
+  const ReadIdentities read(*(*index)->leading);
   const auto identity = read.all().IdentityOf(*cpid);
   if (!read.failure().ok()) return read.failure();
   if (!identity) return Status::NotFound("no account is known by this cross-project id");
-  return Person(**rows, *identity);
+  return Person(**index, *identity);
 }
 
 Result<json> HubQuestions::PersonOf(ProjectId project, UserId user) {
-  const auto rows = Feeds();
-  if (!rows.ok()) return rows.status();
-  const ReadIdentities read(**rows);
+  const auto index = lists_.Ready();
+  if (!index.ok()) return index.status();
+  const ReadIdentities read(*(*index)->leading);
   federation::UserRow row;
-  const bool known = read.FindUser(project, user, &row) && !row.accounts.empty();
-  std::optional<federation::AccountKey> identity;
-  if (known)
-    identity = read.all().IdentityOf(
-        {.project = project.value, .user = user.value, .create_time = row.accounts.back().create_time});
+  federation::AccountKey account{.project = project.value, .user = user.value, .create_time = 0};
+  if (read.FindUser(project, user, &row) && !row.accounts.empty())
+    account.create_time = row.accounts.back().create_time;
   if (!read.failure().ok()) return read.failure();
-  if (!identity)
-    return Status::NotFound("user " + std::to_string(user.value) + " of project " +
-                            std::to_string(project.value) + " has shown no cross-project id");
-  return Person(**rows, *identity);
+  return PersonOfAccount(**index, account);
 }
 
-// Accounts of account managers stand for many people and are in no sum.
-Result<json> HubQuestions::Person(const Rows& rows, const federation::AccountKey& identity) {
-  const ReadIdentities read(rows);
+Result<json> HubQuestions::PersonOfIdentity(std::string_view identity) {
+  const auto account = federation::ParseIdentity(identity);
+  if (!account) return Status::InvalidArgument("identity: PROJECT-USER-CREATETIME");
+  const auto index = lists_.Ready();
+  if (!index.ok()) return index.status();
+  return PersonOfAccount(**index, *account);
+}
+
+Result<json> HubQuestions::PersonOfAccount(const HubIndex& index, const federation::AccountKey& account) {
+  const ReadIdentities read(*index.leading);
+  const auto identity = read.all().IdentityOf(account);
+  if (!read.failure().ok()) return read.failure();
+  if (identity) return Person(index, *identity);
+  auto shown = Described(
+      index, {.identity = account, .accounts = {{.account = account, .edges = {}}}, .possible = {}});
+  if (shown.ok() && shown->at("accounts").empty())
+    return Status::NotFound("user " + std::to_string(account.user) + " of project " +
+                            std::to_string(account.project) + " is not known");
+  return shown;
+}
+
+Result<json> HubQuestions::Person(const HubIndex& index, const federation::AccountKey& identity) {
+  const ReadIdentities read(*index.leading);
   const auto view = read.all().Describe(identity);
   if (!read.failure().ok()) return read.failure();
   if (!view) return Status::NotFound("no person has this name");
-  const double now = clock_();
+  return Described(index, *view);
+}
+
+// Accounts of account managers stand for many people and are in no sum. A number whose creation time is another one belongs
+// to another person: the project has started again.
+Result<json> HubQuestions::Described(const HubIndex& index, const federation::IdentityView& view) {
   credit::MicroTotal total = 0;
   double recent = 0;
-  json accounts = json::array();
-  for (const federation::AccountView& one : view->accounts) {
-    credit::MicroCredit micro = 0;
-    auto account =
-        AccountWith(ProjectId(one.account.project), wire::AccountKind::kUser, one.account.user, &micro);
+  PersonDays days;
+  json shown{{"identity", federation::IdentityText(view.identity)},
+             {"name", ""},
+             {"country", ""},
+             {"accounts", json::array()},
+             {"possible", json::array()}};
+  bool named = false;
+  for (const federation::AccountView& one : view.accounts) {
+    Figures figures;
+    const ProjectId project(one.account.project);
+    auto account = AccountWith(index, project, wire::AccountKind::kUser, one.account.user, &figures);
     if (account.status().code() == StatusCode::kNotFound) continue;  // it left its project's statistics
     if (!account.ok()) return account.status();
-    // The project has started again, and the number is another person's now.
-    if (static_cast<std::uint64_t>(account->at("create_time").get<double>()) != one.account.create_time)
+    const auto created = static_cast<std::uint64_t>(account->at("create_time").get<double>());
+    if (one.account.create_time == 0) {  // asked for by its number, and without an identity
+      shown["identity"] = federation::IdentityText(
+          {.project = one.account.project, .user = one.account.user, .create_time = created});
+    } else if (created != one.account.create_time) {
       continue;
-    const auto project = Find(rows, feeds::kProjectsTable, feeds::ProjectKey(ProjectId(one.account.project)));
-    if (!project.ok()) return project.status();
-    const bool shared = *project && (*project)->project.shared_account;
-    (*account)["in_sum"] = !shared;
+    }
+    (*account)["in_sum"] = !figures.shared;
+    (*account)["cobblestones"] = MicroText(InCobblestones(figures.total, figures.points));
     (*account)["ids"] = EdgesJson(one.edges);
-    if (!shared) {
-      total += micro;
-      recent += account->at("rac").is_number() ? account->at("rac").get<double>() : 0;
+    if (!figures.shared) {
+      total += InCobblestones(figures.total, figures.points);
+      recent += account->at("rac").is_number() ? account->at("rac").get<double>() / figures.points : 0;
+      days.Add(project, one.account.user, figures.points, figures.days);
+      lists_.AddPersonRanks(project, one.account.user, &shown);
+    }
+    if (!named || one.account == view.identity) {
+      named = true;
+      shown["name"] = account->at("name");
+      shown["country"] = account->at("country");
     }
     account->erase("days");
-    accounts.push_back(std::move(*account));
+    shown["accounts"].push_back(std::move(*account));
   }
-  json possible = json::array();
-  for (const federation::Neighbour& one : view->possible)
-    possible.push_back({{"identity", federation::IdentityText(one.identity)},
-                        {"project", one.account.project},
-                        {"user", one.account.user},
-                        {"cpid", federation::CpidText(one.cpid)},
-                        {"standing", StandingName(one.standing)}});
-  return json{{"identity", federation::IdentityText(view->identity)},
-              {"total", MicroText(total)},
-              {"rac", Number(recent)},
-              {"rac_time", now},
-              {"accounts", std::move(accounts)},
-              {"possible", std::move(possible)}};
+  for (const federation::Neighbour& one : view.possible)
+    shown["possible"].push_back({{"identity", federation::IdentityText(one.identity)},
+                                 {"project", one.account.project},
+                                 {"user", one.account.user},
+                                 {"cpid", federation::CpidText(one.cpid)},
+                                 {"standing", StandingName(one.standing)}});
+  shown["total"] = MicroText(total);
+  shown["rac"] = Number(recent);
+  shown["rac_time"] = clock_();
+  shown["days"] = days.Days();
+  shown["corrections"] = days.Corrections();
+  return shown;
 }
 
 }  // namespace cobblestone::view

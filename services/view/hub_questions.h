@@ -1,4 +1,6 @@
-// Queries of a federation hub, answered from the committed state of FEEDS and MEMBERS. Answers as in questions.h.
+// Queries of a federation hub, answered from the committed state of FEEDS, MEMBERS and IDENTITY. Answers as in questions.h.
+// Accounts and people are those of the index (hub/hub_index.h), so that all answers are of one moment; kRetry until the
+// first index is built. Projects and factors are as of the newest state.
 // Threads: any, several at once.
 #pragma once
 
@@ -7,13 +9,16 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/credit/accounts/account.h"
-#include "common/federation/identity/facts.h"
+#include "common/federation/identity/identities.h"
 #include "common/wire/events/account_kind.h"
+#include "services/view/hub/hub_lists.h"
 #include "services/view/state.h"
 
 namespace cobblestone::view {
@@ -21,7 +26,11 @@ namespace cobblestone::view {
 class HubQuestions {
  public:
   // `state` must outlive it. `clock`: UNIX s to which shown averages are decayed.
-  HubQuestions(State& state, std::function<double()> clock) : state_(state), clock_(std::move(clock)) {}
+  HubQuestions(State& state, std::function<double()> clock)
+      : state_(state), clock_(std::move(clock)), lists_(state, clock_) {}
+
+  // Ranks and lists.
+  [[nodiscard]] HubLists& lists() { return lists_; }
 
   // [{"project", "name", "url", "mode", "condition", "edition", "held", ...}], ascending by project. A project that has
   // been silent is shown with the age of what is known, never as zero.
@@ -31,24 +40,39 @@ class HubQuestions {
   // The factors of plan classes with their provenance: {"sequence", "as_of", "factors", "left_out"}. `sequence`: none for
   // the newest. kRetry: none have been computed yet. kNotFound: no such sequence.
   Result<nlohmann::json> Factors(std::optional<std::uint64_t> sequence);
-  // An account as of its project's last complete edition, with its daily history. kNotFound: the edition does not have it.
+  // An account as of its project's last complete edition, with its daily history, and its ranks (HubLists::AddRanks).
+  // kNotFound: the edition does not have it.
   Result<nlohmann::json> Account(ProjectId project, wire::AccountKind kind, std::uint64_t id);
-  // A person over all projects: the accounts of one identity with their credit, its ids and where they come from, and
-  // accounts that may be the same person ("possible"), which are in no sum. `cpid`: any id that ever counted for the
-  // person. kNotFound: the id counts for nobody.
+  // A person over all projects: the accounts of one identity with their credit, its ids and where they come from, its daily
+  // history and ranks, and accounts that may be the same person ("possible"), which are in no sum. Sums and days are in
+  // Cobblestones. `cpid`: any id that ever counted for the person. kNotFound: the id counts for nobody.
   Result<nlohmann::json> PersonOfCpid(std::string_view cpid);
-  // The person to whom the user's present account belongs.
+  // The person to whom the user's present account belongs. An account that has shown no cross-project id is a person of
+  // its own.
   Result<nlohmann::json> PersonOf(ProjectId project, UserId user);
+  // The person who has this account. kInvalidArgument: not PROJECT-USER-CREATETIME.
+  Result<nlohmann::json> PersonOfIdentity(std::string_view identity);
 
  private:
+  // What an answer about a person needs of an account besides its JSON.
+  struct Figures {
+    credit::MicroCredit total = 0;
+    double points = 1;  // per Cobblestone
+    bool shared = false;
+    std::vector<credit::DaySum> days;
+  };
   Result<std::shared_ptr<const Rows>> Feeds();
-  // Account(), and the total as a number.
-  Result<nlohmann::json> AccountWith(ProjectId project, wire::AccountKind kind, std::uint64_t id,
-                                     credit::MicroCredit* total_micro);
-  Result<nlohmann::json> Person(const Rows& rows, const federation::AccountKey& identity);
+  // Account(), and its figures.
+  Result<nlohmann::json> AccountWith(const HubIndex& index, ProjectId project, wire::AccountKind kind,
+                                     std::uint64_t id, Figures* figures);
+  Result<std::string> TeamName(const HubIndex& index, ProjectId project, std::uint64_t team);
+  Result<nlohmann::json> Person(const HubIndex& index, const federation::AccountKey& identity);
+  Result<nlohmann::json> PersonOfAccount(const HubIndex& index, const federation::AccountKey& account);
+  Result<nlohmann::json> Described(const HubIndex& index, const federation::IdentityView& view);
 
   State& state_;
   const std::function<double()> clock_;
+  HubLists lists_;
 };
 
 }  // namespace cobblestone::view

@@ -5,13 +5,16 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "tests/e2e/gateway_process.h"
+#include "tests/support/signing_project.h"
 
 namespace cobblestone::testing {
 namespace {
@@ -87,9 +90,11 @@ class Project {
 class HubCollect : public ::testing::Test {
  protected:
   void SetUp() override {
+    std::ofstream(dir_ / "key.pem") << signer_.PublicKey();
     served_ = std::make_unique<Served>(dir_, "role: hub\nprojects:\n  - {id: 4, name: Rosewood, url: \"" +
                                                  project_.url() + "\", statistics: \"" + project_.url() +
-                                                 "stats/\"}\n");
+                                                 "stats/\", ownership_key: \"" + (dir_ / "key.pem") +
+                                                 "\", points_per_cobblestone: 7}\n");
     ASSERT_TRUE(served_->Start()) << served_->process().err();
   }
   // One round; its log.
@@ -126,8 +131,27 @@ class HubCollect : public ::testing::Test {
     return GetOnce("/users/" + std::to_string(id), [](const json& data) { return data.is_null(); }).is_null();
   }
 
+  // The exit code of `hub proof` and what it printed.
+  std::pair<int, std::string> HandIn(const std::string& message, const std::string& signature) {
+    std::ofstream(dir_ / "proof.xml") << "<account_ownership_verification>\n<master_url>" << project_.url()
+                                      << "</master_url>\n<msg>" << message << "</msg>\n<signature>"
+                                      << signature << "</signature>\n</account_ownership_verification>\n";
+    const Finished done = RunProgram(dir_.path(), {"hub", "proof", "proof.xml", "--config", "served.yaml"});
+    return {done.code, done.out + done.err};
+  }
+
+  // The files that `cobblestone export` has published in this directory.
+  void ServeExport(const std::string& directory) {
+    for (const auto& entry : std::filesystem::directory_iterator(dir_ / directory)) {
+      std::ifstream file(entry.path(), std::ios::binary);
+      project_.Serve("/stats/" + entry.path().filename().string(),
+                     std::string{std::istreambuf_iterator<char>(file), {}});
+    }
+  }
+
   TempDir dir_;
   Project project_;
+  SigningProject signer_;
   std::unique_ptr<Served> served_;
 };
 
@@ -229,6 +253,46 @@ TEST_F(HubCollect, AfterTheLossOfItsDirectoryTheNextEditionIsWhole) {
   EXPECT_TRUE(Unknown(2)) << "not in the whole edition";
 }
 
+// User 3 withdraws the consent: the file lacks them, tables.xml still counts them and their 7 Cobblestones.
+TEST_F(HubCollect, WhatAProjectDoesNotShowStillAddsUp) {
+  project_.Export(kMonday, {{1, "100.000000", "Ann"}, {2, "50.500000", "Bo"}, {3, "7.000000", "Cem"}},
+                  "157.500000");
+  Collect();
+  EXPECT_EQ(Editions(1)["editions"][0]["sums"][0]["not_shown"]["accounts"], 0);
+  project_.Export(kMonday + kDay, {{1, "100.000000", "Ann"}, {2, "50.500000", "Bo"}}, "157.500000");
+  project_.Serve(
+      "/stats/tables.xml",
+      "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<tables>\n    <update_time>" +
+          std::to_string(kMonday + kDay) +
+          "</update_time>\n<nusers_total>3</nusers_total>\n<total_credit>157.500000</total_credit>\n"
+          "</tables>\n");
+  EXPECT_THAT(Collect(), HasSubstr("1 of 3 users are missing")) << "one in three is more than one in twenty";
+  (void)Editions(2);
+  ASSERT_EQ(RunProgram(dir_.path(), {"hub", "release", "4", "--config", "served.yaml"}).code, 0);
+  EXPECT_THAT(Collect(), HasSubstr("is complete"));
+  const json users = Editions(3)["editions"][0]["sums"][0];
+  EXPECT_EQ(users["total"], "150.500000");
+  EXPECT_EQ(users["not_shown"]["accounts"], 1);
+  EXPECT_EQ(users["not_shown"]["total"], "7.000000");
+  EXPECT_TRUE(Unknown(3));
+}
+
+TEST_F(HubCollect, AnOwnerHandsInAProofOfTheProject) {
+  const std::string message = "1 cobblestone leaves 2023-11-27";
+  project_.Export(kMonday, {{1, "100.000000", "Ann"}}, "100.000000");
+  Collect();
+  EXPECT_EQ(Editions(1)["points_per_cobblestone"], 7);
+  const auto [code, text] = HandIn(message, signer_.Sign(message));
+  EXPECT_EQ(code, 0) << text;
+  EXPECT_EQ(text, "accepted: " + message + "\n");
+  const auto [forged, why] = HandIn(message, SigningProject().Sign(message));
+  EXPECT_EQ(forged, 1) << why;
+  EXPECT_THAT(why, HasSubstr("has not signed this proof of ownership"));
+  const auto [strange, what] = HandIn("1 of another hub", signer_.Sign("1 of another hub"));
+  EXPECT_EQ(strange, 2);
+  EXPECT_THAT(what, HasSubstr("no statement for this hub"));
+}
+
 TEST_F(HubCollect, TheConditionOfAProjectIsAFact) {
   project_.Serve(
       "/get_project_config.php",
@@ -240,6 +304,45 @@ TEST_F(HubCollect, TheConditionOfAProjectIsAFact) {
       GetOnce("", [](const json& data) { return data.is_object() && data["condition"] == "stopped"; });
   EXPECT_EQ(project["name"], "Rosewood");
   EXPECT_EQ(project["condition"], "stopped") << project;
+}
+
+// The statistics files of a Cobblestone project are those of any project. An export of changes alone has fewer records
+// than its tables.xml announces, so it cannot be mistaken for the whole.
+TEST_F(HubCollect, AFullExportOfCobblestoneIsImportedAndOneOfChangesAloneIsHeld) {
+  std::string spec = "<boinc_db_dump_spec>\n";
+  for (const char* table : {"user", "team", "host"})
+    spec += "<enumeration><table>" + std::string(table) + "</table><filename>" + table +
+            "</filename><sort>id</sort><output><compression>gzip</compression></output></enumeration>\n";
+  std::ofstream(dir_ / "spec.xml") << spec << "</boinc_db_dump_spec>\n";
+  ASSERT_FALSE(EventLines(dir_, 300).empty());
+  const auto run = [&](const std::vector<std::string>& arguments) {
+    const Finished done = RunProgram(dir_.path(), arguments);
+    ASSERT_EQ(done.code, 0) << done.err;
+  };
+  run({"ingest", "events.jsonl", "--data", "project"});
+  run({"export", "--data", "project", "--spec", "spec.xml", "--out", "stats", "--now",
+       std::to_string(kMonday)});
+  ServeExport("stats");
+  EXPECT_THAT(Collect(), HasSubstr("is complete"));
+  int with_credit = 0;
+  std::string total;
+  for (int id = 1; id <= 13; ++id) {
+    total = AskProgram(dir_.path(),
+                       {"account", "user", std::to_string(id), "--json", "--data", "project"})["total"];
+    if (total == "0.000000") continue;
+    ++with_credit;
+    (void)User(id, total);
+  }
+  EXPECT_GT(with_credit, 10);
+  const json whole = Editions(1)["editions"][0];
+
+  run({"export", "--data", "project", "--spec", "spec.xml", "--out", "changes", "--incremental-from", "stats",
+       "--now", std::to_string(kMonday + kDay)});
+  ServeExport("changes");
+  EXPECT_THAT(Collect(), HasSubstr("is held"));
+  const json project = Editions(2);
+  EXPECT_EQ(project["complete_edition"], whole["edition"]);
+  (void)User(13, total);
 }
 
 }  // namespace

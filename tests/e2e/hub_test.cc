@@ -204,7 +204,7 @@ TEST_F(Hub, AFallOfATotalIsANegativeDay) {
   Post();
   const json user = UserWith(1, 7, "90.000000");
   EXPECT_EQ(user["days"], json::parse(R"([{"day": 19677, "credit": "30.000000"},
-                                          {"day": 19678, "credit": "-40.000000"}])"));
+                                          {"day": 19678, "credit": "-40.000000", "correction": true}])"));
 }
 
 TEST_F(Hub, EditionsOutOfPlaceAreRefused) {
@@ -401,6 +401,7 @@ TEST(ProjectPipeline, FeedsAreRefused) {
       "/api/v1/refused", [](const Reply& r) { return r.json()["data"]["refused"].size() == 2; }, kReadToken);
   const json all = refused.json();
   for (const json& one : all["data"]["refused"]) EXPECT_EQ(one["reason"], "NOT_SUPPORTED");
+  EXPECT_EQ(served.Get("/api/v1/projects").json()["role"], "project");
   const Reply asked = served.Get("/api/v1/federation/factors");
   EXPECT_EQ(asked.status, 404);
   EXPECT_THAT(asked.body, HasSubstr("no federation hub"));

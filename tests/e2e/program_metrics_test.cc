@@ -2,6 +2,7 @@
 // the alerts of deploy/monitoring use. Renaming a metric in only one place fails here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <fstream>
@@ -34,8 +35,13 @@ class ProgramMetrics : public ::testing::Test {
                                          "checkpoint: {interval: 1 s}\n"
                                          "log: {format: json}\n"
                                          "quota: {events_per_second: 100000000}\n"
-                                         "hub: {url: \"http://127.0.0.1:9\"}\n"  // nobody listens
+                                         // nobody listens
+                                         "hub: {url: \"http://127.0.0.1:9\", push_token_file: token}\n"
+                                         "projects: [{id: 1, name: Fold, hub_project: 4}]\n"
+                                         "snapshots: {directory: snapshots}\n"
                                          "metrics: {listen: \"127.0.0.1:0\"}\n";
+    std::ofstream(dir_ / "token") << "a-token-0123456789\n";
+    ::chmod((dir_ / "token").c_str(), 0600);
     const Finished made = Run({"generate", "events.pb", "--results", "6000", "--hosts", "60", "--seed", "5",
                                "--policy", "creditnew", "--quiet"});
     ASSERT_EQ(made.code, 0) << made.err;

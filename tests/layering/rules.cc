@@ -72,6 +72,10 @@ const std::vector<Layer>& Layers() {
       // Files and answers of other projects, as values: no stage, no backend, no gateway.
       {"services/hub/feeds", {"common/base", "common/credit", "common/federation", "common/stream"}},
       {"services/hub/snapshot", {"common/base"}},
+      {"services/hub/publish",
+       {"common/base", "common/credit", "common/federation/identity", "common/stream", "common/wire",
+        "services/stage", "services/feeds", "services/identity", "services/members", "services/view",
+        "services/export", "services/hub/feeds", "services/hub/snapshot"}},
       {"services/hub/collector",
        {"common/base", "common/credit", "common/federation", "common/stream", "common/wire",
         "services/hub/feeds"}},
@@ -123,6 +127,10 @@ const std::vector<Layer>& Layers() {
        {"common/base", "common/credit", "common/federation", "common/settings", "common/wire",
         "common/stream", "services/stage", "services/coordinator", "services/view", "services/gateway",
         "services/metrics"}},
+      {"services/hub/push",
+       {"common/base", "common/credit", "common/federation", "common/settings", "common/stream",
+        "common/wire", "services/view", "services/gateway", "services/metrics", "services/export",
+        "services/export/state", "services/hub/feeds", "services/hub/collector"}},
       {"services/backup", {"common", "services"}},
       {"services/cobblestone", {"common", "services"}},
       // Code for others to copy. It includes nothing of this project.
@@ -155,7 +163,10 @@ const std::vector<Confined>& ConfinedLibraries() {
       {"prometheus-cpp", "prometheus/.*", "deps::prometheus", {"services/metrics/"}},
       {"Boost", "boost/.*", "deps::asio", {"common/http/", "tests/fuzz/"}},
       {"simdjson", "simdjson\\.h", "deps::simdjson", {"common/wire/"}},
-      {"libcurl", "curl/.*", "deps::curl", {"services/factors/", "services/hub/feeds/"}},
+      {"libcurl",
+       "curl/.*",
+       "deps::curl",
+       {"services/factors/", "services/hub/feeds/", "services/hub/push/"}},
       // A client for tests, and for examples that schedulers copy.
       {"cpp-httplib", "httplib\\.h", "deps::httplib", {"tests/", "examples/"}},
       {"generated protobuf",

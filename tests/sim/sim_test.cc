@@ -192,6 +192,22 @@ TEST(Simulation, LockstepGivesOneHashPerTraffic) {
 
 // Canary for a fault that the simulation must find: a producer that continues after it has sent the end of a
 // transaction twice.
+TEST(Simulation, AHubKnowsEveryFactOnceAndErasesEveryAccountOnce) {
+  const std::uint64_t first = FromEnvironment("COBBLESTONE_SIM_SEED", 1);
+  const std::uint64_t seeds = FromEnvironment("COBBLESTONE_SIM_SEEDS", 300) / 10;
+  const std::vector<SimTraffic> traffics = {MakeHubTraffic(1, 10), MakeHubTraffic(2, 14)};
+  std::map<std::string, std::uint64_t> counts;
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+    const SimResult result = RunSchedule(traffics[seed % traffics.size()],
+                                         {.seed = seed, .standby = StandbyOf(seed), .hub = true});
+    ASSERT_EQ(result.problem, "") << "seed " << seed << "\n" << Tail(result.story);
+    for (const auto& [kind, count] : result.counts) counts[kind] += count;
+  }
+  if (seeds >= 10) {
+    EXPECT_GT(counts["killed"] + counts["crashed at a call"], 0u);
+  }
+}
+
 TEST(Simulation, CanaryStrayEndOfATransaction) {
   int found = 0;
   for (std::uint64_t seed = 1; seed <= 300 && found == 0; ++seed) {

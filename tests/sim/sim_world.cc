@@ -18,6 +18,7 @@
 #include "services/pipeline/pipeline.h"
 #include "services/pipeline/rules_version.h"
 #include "services/traffic/generate.h"
+#include "tests/robustness/hub_traffic.h"
 #include "tests/support/job_events.h"
 
 namespace cobblestone::testing {
@@ -86,7 +87,8 @@ class World {
         schedule_(schedule),
         random_(schedule.seed),
         cluster_({.topics = Topics(), .journal = wire::kJournal}, schedule.seed * 7919 + 1),
-        factory_(MakeSlotFactory(PipelineOptions{.partitions = kSimPartitions,
+        factory_(MakeSlotFactory(PipelineOptions{.hub = schedule.hub,
+                                                 .partitions = kSimPartitions,
                                                  .future_limit = 1e12,
                                                  .lockstep = schedule.lockstep,
                                                  .rows_per_commit = RowsPerCommit(schedule.seed)})) {
@@ -114,7 +116,7 @@ class World {
   }
 
   SimResult Run() {
-    if (schedule_.lockstep) return RunLockstep();
+    if (schedule_.lockstep || schedule_.hub) return RunFed();
     for (const std::string& event : traffic_.broadcasts) Append(event);
     Start(*machines_[0]);
     if (!Rest("the broadcasts")) return std::move(result_);
@@ -142,10 +144,11 @@ class World {
  private:
   static constexpr stream::TopicPartition kPassed{wire::kPassed, 0};
 
-  SimResult RunLockstep() {
+  // Of traffic whose order counts.
+  SimResult RunFed() {
     Start(*machines_[0]);
     if (!schedule_.calm) cluster_.set_faults(DrawFaults());
-    for (int turns = 0; Feed(); ++turns) {
+    for (int turns = 0; schedule_.hub ? FeedHub() : Feed(); ++turns) {
       if (turns == kMaxTurns) {
         result_.problem = "does not get on: " + std::to_string(sent_) + " of " +
                           std::to_string(traffic_.events.size()) + " events; " + cluster_.Describe();
@@ -170,7 +173,7 @@ class World {
       machine->disk.Fill(false);
       if (machine->worker == nullptr && machine->name == "w0") Start(*machine);
     }
-    if (Rest("everything")) HashOutcome();
+    if (Rest("everything")) schedule_.hub ? JudgeHub() : HashOutcome();
     for (const auto& [kind, count] : cluster_.counts().by_kind) result_.counts[kind] += count;
     return std::move(result_);
   }
@@ -193,6 +196,42 @@ class World {
       if (next != PeriodKind::kNothing) period_kind_ = next;
     }
     return true;
+  }
+
+  // Like `cobblestone ingest` for a hub. False: everything is sent and processed.
+  bool FeedHub() {
+    if (barrier_ != 0) {
+      if (!Passed()) return true;
+      barrier_ = 0;
+      drained_ = true;
+    }
+    if (sent_ == traffic_.events.size()) {
+      if (!drained_) SendBarrier(false);
+      return !drained_;
+    }
+    const bool broadcast = wire::PeekRouting(traffic_.events[sent_])->key == wire::KeyKind::kBroadcast;
+    if (!drained_ && (broadcast || after_broadcast_)) {
+      SendBarrier(false);
+    } else if (broadcast || random_() % 2 == 0) {
+      Append(traffic_.events[sent_++]);
+      drained_ = false;
+      after_broadcast_ = broadcast;
+    }
+    return true;
+  }
+
+  // IDENTITY has the facts of the plain maps, each as often, and as many events were refused.
+  void JudgeHub() {
+    std::vector<std::string> facts;
+    EachRecord({wire::kIdentityFacts, 0}, [&](std::string_view record) { facts.emplace_back(record); });
+    std::sort(facts.begin(), facts.end());
+    const std::size_t refused = cluster_.Committed({wire::kRefused, 0}).size();
+    if (facts != traffic_.facts)
+      result_.problem = "the hub has other facts about identities: " + std::to_string(facts.size()) +
+                        " instead of " + std::to_string(traffic_.facts.size());
+    if (refused != traffic_.refused)
+      result_.problem +=
+          " refused " + std::to_string(refused) + " instead of " + std::to_string(traffic_.refused);
   }
 
   void SendBarrier(bool ends_period) {
@@ -507,6 +546,8 @@ class World {
   stream::kafka::TaskOptions task_;
   std::vector<std::unique_ptr<Machine>> machines_;
   SimResult result_;
+  bool drained_ = true;  // of a hub: everything sent has been processed
+  bool after_broadcast_ = false;
   // Lockstep: the state of the ingest.
   std::size_t sent_ = 0;
   PeriodKind period_kind_ = PeriodKind::kNothing;
@@ -539,6 +580,14 @@ SimTraffic MakeSimTraffic(std::uint64_t seed, std::uint64_t results) {
     all.push_back(envelope);
   }
   traffic.expected = RunOracle(all);
+  return traffic;
+}
+
+SimTraffic MakeHubTraffic(std::uint64_t seed, int days) {
+  const std::vector<Event> events = HubTraffic(seed, days);
+  HubOutcome expected = HubOracle(events);
+  SimTraffic traffic{.facts = std::move(expected.facts), .refused = expected.refused};
+  for (const Event& event : events) traffic.events.push_back(event.envelope);
   return traffic;
 }
 

@@ -23,16 +23,22 @@ struct SimTraffic {
   std::vector<std::string> broadcasts;  // processed before the events are sent
   std::vector<std::string> events;
   Outcome expected;
+  // Of a hub.
+  std::vector<std::string> facts{};
+  std::uint64_t refused = 0;
 };
 SimTraffic MakeSimTraffic(std::uint64_t seed, std::uint64_t results);
 // For `order: lockstep`: all events in one order, with ticks; averages that depend on the order, hosts and users that
 // move.
 SimTraffic MakeLockstepTraffic(std::uint64_t seed, std::uint64_t results);
+// For `hub`: broadcasts are processed before the next event is sent, and after all earlier ones.
+SimTraffic MakeHubTraffic(std::uint64_t seed, int days);
 
 struct SimSchedule {
   std::uint64_t seed = 1;
   stream::kafka::Standby standby = stream::kafka::Standby::kNone;
   bool lockstep = false;
+  bool hub = false;         // the stages of a federation hub
   bool calm = false;        // one worker, no faults
   bool compacting = false;  // brokers compact checkpoints continuously, and disks are lost often
   // Canaries, which the simulation must find.

@@ -217,7 +217,7 @@ TEST(IdentityAttack, WithAForgedProofNeedsTheOtherSide) {
   World world;
   AddVictims(&world, 2);
   world.See(Account(kLiar, 1), Id(1), kFirst + 1);
-  world.Add(Ownership{.account = Account(kLiar, 1), .other = Account(2, 2), .day = kFirst + 2});
+  world.Add(Proof(Account(kLiar, 1), Account(2, 2), kFirst + 2));
   EXPECT_THAT(Honest(world), SizeIs(2));
 }
 

@@ -95,7 +95,7 @@ class FactMaker {
   std::uint64_t UpTo(std::uint64_t n) { return 1 + random_() % n; }
   Day OneDay() { return kFrom + static_cast<Day>(random_() % 30); }
   AccountKey OneAccount() {
-    const std::uint64_t created = random_() % 4 == 0 ? 1'500'000'000 : 86400 * 50;
+    const std::uint64_t created = random_() % 4 == 0 ? 86400 * (kFrom + 15) : 86400 * 50;
     return {static_cast<std::uint32_t>(UpTo(4)), UpTo(7), created};
   }
   // Project 2 has up to four accounts that swing between ids of projects 1 and 3: one more than is believed.
@@ -118,7 +118,13 @@ class FactMaker {
     AccountKey one = OneAccount();
     AccountKey two = OneAccount();
     if (one == two) two.user += 1;
-    if (kind < 94) return Ownership{.account = one, .other = two, .day = OneDay()};
+    if (kind < 93) {
+      if (one.project == two.project && one.user == two.user) ++two.user;
+      return Proof(one, two, OneDay());
+    }
+    if (kind < 94)
+      return Departure{
+          .project = one.project, .user = one.user, .day = OneDay(), .returns = random_() % 2 == 0};
     Decision decision{
         .account = one, .day = OneDay(), .number = ++decisions_, .withdrawn = random_() % 3 == 0};
     decision.kind = static_cast<DecisionKind>(UpTo(3));

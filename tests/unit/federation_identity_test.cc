@@ -242,11 +242,52 @@ TEST(Identity, JoinsAccountsByMutualProofs) {
   World world;
   world.See(kA, Id(1), 100);
   world.See(kC, Id(2), 100);
-  world.Add(Ownership{.account = kA, .other = kC, .day = 101});
+  world.Add(Proof(kA, kC, 20'001));
   EXPECT_FALSE(world.Together(kA, kC)) << "only A's account claims the other";
-  const IdentityChanges changes = world.Add(Ownership{.account = kC, .other = kA, .day = 102});
+  const IdentityChanges changes = world.Add(Proof(kC, kA, 20'002));
   EXPECT_THAT(changes, ElementsAre(IdentityChange{.account = kC, .from = kC, .to = kA}));
   EXPECT_TRUE(world.Together(kA, kC));
+}
+
+// Project 1 starts again with an empty database on day 20,000, and its user 11 is another person then.
+TEST(Identity, IsNotJoinedByAProofOfAnEarlierOwnerOfTheNumber) {
+  const AccountKey new_owner = Account(1, 11, 20'000ull * 86400);
+  World world;
+  world.See(kA, Id(1), 19'000);
+  world.See(kC, Id(2), 19'000);
+  world.Add(Proof(kC, kA, 19'500));  // C's owner means the first owner of number 11
+  world.See(new_owner, Id(3), 20'001);
+  world.Add(Proof(new_owner, kC, 20'002));
+  EXPECT_FALSE(world.Together(new_owner, kC)) << "C's owner never said so of the new owner";
+  EXPECT_FALSE(world.Together(kA, kC)) << "nor did the first owner ever answer";
+  world.Add(Proof(kC, kA, 20'003));  // said again, of who has the number now
+  EXPECT_TRUE(world.Together(new_owner, kC));
+  EXPECT_FALSE(world.Together(kA, kC));
+}
+
+TEST(Identity, OfAnOwnerWhoLeavesStandsAloneUntilTheOwnerReturns) {
+  World world;
+  world.See(kA, Id(1), 20'000);
+  world.See(kB, Id(1), 20'000);
+  world.Add(Departure{.project = 2, .user = 22, .day = 20'100});
+  EXPECT_FALSE(world.Together(kA, kB));
+  EXPECT_EQ(world.identities.Describe(kB)->accounts[0].edges[0].standing, Standing::kCut);
+  world.Add(Departure{.project = 2, .user = 22, .day = 20'050, .returns = true});
+  EXPECT_FALSE(world.Together(kA, kB)) << "an older statement";
+  world.Add(Departure{.project = 2, .user = 22, .day = 20'100, .returns = true});
+  EXPECT_TRUE(world.Together(kA, kB));
+}
+
+TEST(Identity, OfAnAccountCreatedAfterTheDepartureIsNotThatOfWhoLeft) {
+  const AccountKey new_owner = Account(2, 22, 20'200ull * 86400);
+  World world;
+  world.See(kA, Id(1), 20'000);
+  world.Add(Departure{.project = 2, .user = 22, .day = 20'100});  // before any account was shown
+  world.See(kB, Id(1), 20'000);
+  EXPECT_FALSE(world.Together(kA, kB));
+  world.See(kC, Id(5), 20'000);
+  world.See(new_owner, Id(5), 20'201);
+  EXPECT_TRUE(world.Together(kC, new_owner));
 }
 
 TEST(Identity, IsSplitAndMergedByDecisionsThatCanBeWithdrawn) {
@@ -273,7 +314,7 @@ TEST(Identity, IsSplitAndMergedByDecisionsThatCanBeWithdrawn) {
       .kind = DecisionKind::kCut, .account = kB, .cpid = Id(1), .day = 103, .number = 4, .withdrawn = true});
   EXPECT_TRUE(world.Together(kA, kB));
 
-  world.Add(Decision{.kind = DecisionKind::kLeave, .account = kB, .day = 104, .number = 5, .by_owner = true});
+  world.Add(Decision{.kind = DecisionKind::kLeave, .account = kB, .day = 104, .number = 5});
   world.See(kB, Id(3), 105);
   world.See(kA, Id(3), 106);
   world.Add(Decision{.kind = DecisionKind::kJoin, .account = kA, .other = kB, .day = 107, .number = 6});
@@ -313,7 +354,8 @@ TEST(Identity, RefusesMalformedFactsAndChangesNothing) {
   EXPECT_FALSE(world.identities.Add(Sighting{.account = {1, 5, 0}, .cpid = Id(1), .day = 1}).ok());
   EXPECT_FALSE(world.identities.Add(Sighting{.account = kA, .cpid = {}, .day = 1}).ok());
   EXPECT_FALSE(world.identities.Add(Sighting{.account = kA, .cpid = Id(1), .day = 0}).ok());
-  EXPECT_FALSE(world.identities.Add(Ownership{.account = kA, .other = kA, .day = 1}).ok());
+  EXPECT_FALSE(world.identities.Add(Proof(kA, kA, 1)).ok());
+  EXPECT_FALSE(world.identities.Add(Departure{.project = 1, .user = 11, .day = 0}).ok());
   EXPECT_FALSE(world.identities.Add(Decision{.kind = DecisionKind::kCut, .account = kA, .day = 1}).ok());
   EXPECT_FALSE(
       world.identities.Add(Decision{.kind = DecisionKind::kJoin, .account = kA, .other = kA, .day = 1}).ok());

@@ -17,7 +17,7 @@
 
 namespace cobblestone::federation {
 
-using Fact = std::variant<Sighting, Ownership, Decision, Deletion>;
+using Fact = std::variant<Sighting, Ownership, Departure, Decision, Deletion>;
 
 // The fields of a row as text, so that rows can be compared and printed.
 class RowText {
@@ -147,6 +147,15 @@ class World {
     }
   }
 };
+
+// The owner of the first account has signed that the second one is theirs.
+inline Ownership Proof(const AccountKey& account, const AccountKey& other, Day day) {
+  return {.project = account.project,
+          .user = account.user,
+          .other_project = other.project,
+          .other_user = other.user,
+          .day = day};
+}
 
 // Facts in a test: project and user numbers are small; all accounts were created long before the hub began.
 inline AccountKey Account(std::uint32_t project, std::uint64_t user,

@@ -17,6 +17,7 @@ UserRecord Ada() {
           .identity = "1-17-1100000000",
           .name = "Ada \"L\\\" \n\x01 é",
           .country = "France",
+          .url = "https://ada.example/",
           .create_time = 1'100'000'000,
           .team = 5,
           .total = 9'007'199'254'740'993,  // 2^53 + 1: a number that JSON readers round
@@ -26,7 +27,7 @@ UserRecord Ada() {
 
 constexpr const char* kAda =
     R"({"id":17,"cpid":"000102030405060708090a0b0c0d0e0f","identity":"1-17-1100000000",)"
-    R"("name":"Ada \"L\\\" \n\u0001 é","country":"France","create_time":1100000000,"team":5,)"
+    R"("name":"Ada \"L\\\" \n\u0001 é","country":"France","url":"https://ada.example/","create_time":1100000000,"team":5,)"
     R"("total_micro":"9007199254740993","recent_micro":"0","recent_time":1764000000})";
 
 TEST(Record, HasOneForm) {
@@ -88,7 +89,7 @@ TEST(Record, ThatCannotBeWrittenSaysWhy) {
 }
 
 TEST(Record, OfEveryKindIsReadBack) {
-  const auto host = LineOf(HostRecord{.id = 3, .user = 0, .vendor = "AMD", .processors = 16, .total = -5});
+  const auto host = LineOf(HostRecord{.id = 3, .user = 0, .description = "AMD", .total = -5});
   ASSERT_TRUE(host.ok());
   EXPECT_EQ(ParseRecord(PartKind::kHosts, *host).status().message(), "");
   EXPECT_EQ((*ParseRecord(PartKind::kHosts, *host)).total, -5);

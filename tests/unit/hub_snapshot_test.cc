@@ -124,7 +124,7 @@ TEST(Snapshot, OfTwoWritersHasTheSameBytes) {
                                  Key("manifest.json"), Key("manifest.sig")));
   // The bytes are the same on every machine and in every version.
   EXPECT_EQ(ToHex(Sha256Of(files.at("manifest.json"))),
-            "3f9bfcfe7b1ff13e8c7ab27541cc8cef46d16cf05035d0ced8c4d6053726c26c");
+            "d9b96115330fb9c7202e32987ff16816e407fd3c92954672a7883f9b2a6745a0");
   EXPECT_THAT(ProblemsOf(dir / "one"), IsEmpty());
   EXPECT_FALSE(fs::exists(dir / "one.partial"));
 }

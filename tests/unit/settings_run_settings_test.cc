@@ -247,7 +247,7 @@ TEST(RunSettings, AnErrorNamesTheLineTheValueAndTheAllowedValues) {
       // Only the catalogue event of an app sets its policy.
       {"projects: [{id: 2, name: a, defaults: {policy: boinc}}]",
        "site.yaml:1:29: projects.defaults: unknown option; allowed here: id, name, events_per_second, "
-       "bytes_per_second, url, statistics"},
+       "bytes_per_second, url, statistics, ownership_key, points_per_cobblestone, shared_account, erase_after, hub_project"},
       {"projects: [{id: 2, name: a, events_per_second: -1}]",
        "site.yaml:1:48: projects.events_per_second: found \"-1\", which is negative; allowed: a number from 0 "
        "to 1000000000"},
@@ -311,6 +311,28 @@ TEST(RunSettings, TheAddressOfAHubIsAUrl) {
   EXPECT_THAT(ErrorsIn("order: lockstep\nhub: {url: 'https://hub.example'}"),
               HasSubstr("set hub.factors: false"));
   EXPECT_EQ(ErrorsIn("order: lockstep\nhub: {url: 'https://hub.example', factors: false}"), "no error");
+}
+
+TEST(RunSettings, WhatIsSentToAHubNeedsTheHubATokenAndAProject) {
+  const auto errors = [](const std::string& hub, const std::string& projects) {
+    return ErrorsIn("hub: {" + hub + "}\nprojects: [" + projects + "]\n");
+  };
+  const std::string hub = "url: 'https://hub.example', push_token_file: token";
+  const std::string fold = "{id: 1, name: Fold, hub_project: 4}";
+  EXPECT_EQ(errors(hub, fold), "no error");
+  EXPECT_THAT(errors(hub, ""), HasSubstr("set hub_project of an entry in projects"));
+  EXPECT_THAT(errors("url: 'https://hub.example'", fold), HasSubstr("needs hub.url and hub.push_token_file"));
+  EXPECT_THAT(errors("push_token_file: token", fold), HasSubstr("needs hub.url and hub.push_token_file"));
+  EXPECT_THAT(errors(hub, fold + ", {id: 2, name: Elm, hub_project: 4}"), HasSubstr("4 occurs twice"));
+  EXPECT_THAT(errors(hub, "{id: 1, name: Fold, hub_project: 0}"), HasSubstr("a number from 1 to"));
+  EXPECT_THAT(ErrorsIn("role: hub\nhub: {" + hub + "}\nprojects: [" + fold + "]\n"),
+              HasSubstr("role: hub receives"));
+  for (const char* here : {"http://127.0.0.1:8080", "http://localhost", "http://[::1]:80/hub"})
+    EXPECT_EQ(errors("url: '" + std::string(here) + "', push_token_file: token", fold), "no error") << here;
+  for (const char* elsewhere : {"http://hub.example", "http://127.0.0.1.example", "http://[::2]:80"})
+    EXPECT_THAT(errors("url: '" + std::string(elsewhere) + "', push_token_file: token", fold),
+                HasSubstr("over https:// only"))
+        << elsewhere;
 }
 
 TEST(RunSettings, InvalidGatewayOptionsAreRefused) {

@@ -613,6 +613,8 @@ TEST(WireCheck, OtherKindsWithImpossibleValuesAreRefused) {
       {R"("feed_account":{"kind":"ACCOUNT_KIND_USER","account":"6","total_micro":"-5"})", "NEGATIVE"},
       {R"("feed_account":{"kind":"ACCOUNT_KIND_USER","account":"6","gone":true})", "good"},
       {R"("feed_account":{"kind":"ACCOUNT_KIND_USER","account":"6","gone":true,"name":"x"})", "OUT_OF_RANGE"},
+      {R"("feed_account":{"kind":"ACCOUNT_KIND_USER","account":"6","gone":true,"erased":true})", "good"},
+      {R"("feed_account":{"kind":"ACCOUNT_KIND_USER","account":"6","erased":true})", "OUT_OF_RANGE"},
       {R"("ownership_proof":{"message":"1 x","signature":"AA=="})", "good"},
       {R"("ownership_proof":{"message":"1 x"})", "MISSING_FIELD"},
       {R"("identity_decision":{"kind":"IDENTITY_DECISION_KIND_LEAVE","user":"6","reason":"asked"})", "good"},

@@ -62,12 +62,24 @@ struct Sighting {
   std::uint8_t sources = kFromFile;
 };
 
-// The owner of `account` has signed, through the account's project, that `other` is theirs (ownership_proof.h). Two
-// such proofs, one from each side, join the accounts. The caller has verified the signature.
+// The user has signed, through the project, that the other user is the same person (ownership_proof.h). Two such proofs,
+// one from each side, join two accounts. A proof names users by number; it is about the accounts that had these numbers on
+// its day (AccountAt). The caller has verified the signature.
 struct Ownership {
-  AccountKey account;
-  AccountKey other;
+  std::uint32_t project = 0;
+  std::uint64_t user = 0;
+  std::uint32_t other_project = 0;
+  std::uint64_t other_user = 0;
   Day day = 0;
+};
+
+// The user has signed that the account stands alone from this day on: no id, proof or join counts for it. `returns`: that
+// this is over. The statement of the greatest (day, returns) is in force, for every account that had the number by then.
+struct Departure {
+  std::uint32_t project = 0;
+  std::uint64_t user = 0;
+  Day day = 0;
+  bool returns = false;
 };
 
 enum class DecisionKind : std::uint8_t {
@@ -76,8 +88,8 @@ enum class DecisionKind : std::uint8_t {
   kJoin = 3,   // `account` and `other` belong to one person
 };
 
-// Of an operator, or of an owner (ownership_proof.h). Of all decisions with the same subject (kind, account, and id or
-// other account), the one with the greatest (day, number) is in force.
+// Of an operator. Of all decisions with the same subject (kind, account, and id or other account), the one with the
+// greatest (day, number) is in force.
 struct Decision {
   DecisionKind kind = DecisionKind::kCut;
   AccountKey account;
@@ -86,7 +98,6 @@ struct Decision {
   Day day = 0;
   std::uint64_t number = 0;  // of the hub's log of decisions, unique
   bool withdrawn = false;    // the subject is undecided again
-  bool by_owner = false;
 };
 
 // The project has deleted the user. All that was shown for the user up to and including this day is forgotten, except

@@ -125,7 +125,7 @@ bool SameSubject(const DecisionRow& a, const DecisionRow& b) {
   return a.kind == b.kind && a.cpid == b.cpid && a.other == b.other;
 }
 
-auto RankOf(const DecisionRow& row) { return std::tie(row.day, row.number, row.withdrawn, row.by_owner); }
+auto RankOf(const DecisionRow& row) { return std::tie(row.day, row.number, row.withdrawn); }
 
 // False if a newer decision about the subject is in force.
 bool PutDecision(AccountRow* row, const DecisionRow& decision) {
@@ -211,25 +211,43 @@ Result<IdentityChanges> Identities::Add(const Sighting& sighting) {
 }
 
 Result<IdentityChanges> Identities::Add(const Ownership& ownership) {
-  if (Status s = CheckAccount(ownership.account); !s.ok()) return s;
-  if (Status s = CheckAccount(ownership.other); !s.ok()) return s;
-  if (Status s = CheckDay(ownership.day); !s.ok()) return s;
-  const AccountKey& key = ownership.account;
-  if (key == ownership.other) return Status::InvalidArgument("a proof of ownership names its own account");
-  if (ownership.day <= DeletionOf(tables_, key.project, key.user).until) return IdentityChanges{};
-  const AccountRow before = AccountOf(tables_, key);
-  AccountRow after = before;
+  const auto& [project, user, other_project, other_user, day] = ownership;
+  if (project == 0 || user == 0 || other_project == 0 || other_user == 0)
+    return Status::InvalidArgument("a proof of ownership needs two users");
+  if (Status s = CheckDay(day); !s.ok()) return s;
+  if (project == other_project && user == other_user)
+    return Status::InvalidArgument("a proof of ownership names its own account");
+  if (day <= DeletionOf(tables_, project, user).until) return IdentityChanges{};
+  UserRow row;
+  tables_.users.Find({project, user, 0}, &row);
   const auto at =
-      std::lower_bound(after.ownerships.begin(), after.ownerships.end(), ownership.other,
-                       [](const OwnershipRow& row, const AccountKey& other) { return row.other < other; });
-  if (at != after.ownerships.end() && at->other == ownership.other) {
-    at->day = std::max(at->day, ownership.day);
+      std::lower_bound(row.ownerships.begin(), row.ownerships.end(), std::pair(other_project, other_user),
+                       [](const OwnershipRow& o, auto key) { return std::pair(o.project, o.user) < key; });
+  if (at != row.ownerships.end() && at->project == other_project && at->user == other_user) {
+    at->day = std::max(at->day, day);
   } else {
-    after.ownerships.insert(at, {.other = ownership.other, .day = ownership.day});
+    row.ownerships.insert(at, {.project = other_project, .user = other_user, .day = day});
   }
+  tables_.users.Put({project, user, 0}, row);
   Update update(tables_);
-  update.Replace(key, before, std::move(after));
-  update.Touch(ownership.other);
+  update.TouchProofs(project, user);
+  return update.Settle();
+}
+
+Result<IdentityChanges> Identities::Add(const Departure& departure) {
+  if (departure.project == 0 || departure.user == 0)
+    return Status::InvalidArgument("a departure needs a project and a user other than 0");
+  if (Status s = CheckDay(departure.day); !s.ok()) return s;
+  if (departure.day <= DeletionOf(tables_, departure.project, departure.user).until) return IdentityChanges{};
+  UserRow row;
+  tables_.users.Find({departure.project, departure.user, 0}, &row);
+  if (std::tie(departure.day, departure.returns) <= std::tie(row.departure.day, row.departure.returns))
+    return IdentityChanges{};
+  row.departure = {.day = departure.day, .returns = departure.returns};
+  tables_.users.Put({departure.project, departure.user, 0}, row);
+  Update update(tables_);
+  for (const AccountRow& account : row.accounts)
+    update.Replace({departure.project, departure.user, account.create_time}, account, account);
   return update.Settle();
 }
 
@@ -250,8 +268,7 @@ Result<IdentityChanges> Identities::Add(const Decision& decision) {
                   .other = decision.other,
                   .day = decision.day,
                   .number = decision.number,
-                  .withdrawn = decision.withdrawn,
-                  .by_owner = decision.by_owner};
+                  .withdrawn = decision.withdrawn};
   std::vector<AccountKey> sides = {decision.account};
   if (joins) sides.push_back(decision.other);
   for (const AccountKey& side : sides) {
@@ -267,6 +284,19 @@ Result<IdentityChanges> Identities::Add(const Decision& decision) {
   return update.Settle();
 }
 
+void Identities::ForgetStatements(const Deletion& deletion, Update* update) {
+  UserRow user;
+  if (!tables_.users.Find({deletion.project, deletion.user, 0}, &user)) return;
+  update->TouchProofs(deletion.project, deletion.user);
+  std::erase_if(user.ownerships, [&](const OwnershipRow& o) { return o.day <= deletion.day; });
+  if (user.departure.day <= deletion.day) user.departure = {};
+  if (user.accounts.empty() && user.ownerships.empty() && user.departure.day == 0) {
+    tables_.users.Erase({deletion.project, deletion.user, 0});
+  } else {
+    tables_.users.Put({deletion.project, deletion.user, 0}, user);
+  }
+}
+
 Result<IdentityChanges> Identities::Add(const Deletion& deletion) {
   if (deletion.project == 0 || deletion.user == 0)
     return Status::InvalidArgument("a deletion needs a project and a user other than 0");
@@ -275,9 +305,10 @@ Result<IdentityChanges> Identities::Add(const Deletion& deletion) {
   if (deletion.day <= row.until) return IdentityChanges{};
   const bool is_new = row.until == 0;
   row.until = deletion.day;
+  Update update(tables_);
+  ForgetStatements(deletion, &update);
   UserRow user;
   tables_.users.Find({deletion.project, deletion.user, 0}, &user);
-  Update update(tables_);
   for (const AccountRow& before : user.accounts) {
     const AccountKey key{deletion.project, deletion.user, before.create_time};
     AccountRow after = before;
@@ -289,7 +320,6 @@ Result<IdentityChanges> Identities::Add(const Deletion& deletion) {
       Shorten(&edge, row.until);
     }
     std::erase_if(after.edges, [&](const Edge& edge) { return edge.last <= row.until; });
-    std::erase_if(after.ownerships, [&](const OwnershipRow& o) { return o.day <= row.until; });
     std::erase_if(after.decisions, [&](const DecisionRow& d) { return d.day <= row.until; });
     for (const DecisionRow& decision : before.decisions) {
       if (decision.kind != DecisionKind::kJoin || decision.day > row.until) continue;

@@ -80,6 +80,7 @@ class Identities {
 
   Result<IdentityChanges> Add(const Sighting& sighting);
   Result<IdentityChanges> Add(const Ownership& ownership);
+  Result<IdentityChanges> Add(const Departure& departure);
   Result<IdentityChanges> Add(const Decision& decision);
   Result<IdentityChanges> Add(const Deletion& deletion);
 
@@ -94,6 +95,9 @@ class Identities {
 
  private:
   class Update;
+
+  // What the user had signed by that day.
+  void ForgetStatements(const Deletion& deletion, Update* update);
 
   IdentityTables tables_;
 };

@@ -66,6 +66,20 @@ std::vector<std::string_view> Words(std::string_view text) {
   return words;
 }
 
+// Null: see NoKey.
+KeyPointer UsableKey(std::string_view public_key_pem) {
+  ::ERR_clear_error();
+  KeyPointer key = ReadKey(public_key_pem);
+  if (key != nullptr &&
+      (::EVP_PKEY_base_id(key.get()) != EVP_PKEY_RSA || ::EVP_PKEY_bits(key.get()) < kLeastBits))
+    key = nullptr;
+  ::ERR_clear_error();
+  return key;
+}
+Status NoKey() {
+  return Status::InvalidArgument("the project's public key is no RSA key of at least 2,048 bits in PEM form");
+}
+
 bool ReadNumber(std::string_view text, std::uint64_t* number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
   return error == std::errc() && end == text.data() + text.size() && *number != 0;
@@ -105,15 +119,13 @@ Result<OwnershipProof> ReadOwnershipProof(std::string_view xml) {
   return proof;
 }
 
+Status CheckOwnershipKey(std::string_view public_key_pem) {
+  return UsableKey(public_key_pem) != nullptr ? Status::Ok() : NoKey();
+}
+
 Status VerifyOwnershipProof(const OwnershipProof& proof, std::string_view public_key_pem) {
-  ::ERR_clear_error();
-  const KeyPointer key = ReadKey(public_key_pem);
-  if (key == nullptr || ::EVP_PKEY_base_id(key.get()) != EVP_PKEY_RSA ||
-      ::EVP_PKEY_bits(key.get()) < kLeastBits) {
-    ::ERR_clear_error();
-    return Status::InvalidArgument(
-        "the project's public key is no RSA key of at least 2,048 bits in PEM form");
-  }
+  const KeyPointer key = UsableKey(public_key_pem);
+  if (key == nullptr) return NoKey();
   const std::vector<unsigned char> signature = FromBase64(proof.signature);
   if (signature.empty()) return Status::InvalidArgument("the signature of the proof is not base64");
   const std::unique_ptr<EVP_MD_CTX, decltype(&::EVP_MD_CTX_free)> context(::EVP_MD_CTX_new(),

@@ -28,6 +28,9 @@ struct OwnershipProof {
 // too long (message: 5,000 bytes, signature: 4,000).
 Result<OwnershipProof> ReadOwnershipProof(std::string_view xml);
 
+// kInvalidArgument: no RSA key of 2,048 bits or more in PEM form.
+Status CheckOwnershipKey(std::string_view public_key_pem);
+
 // Ok if the project with this public key (PEM) signed the message. kInvalidArgument: the key is no RSA key of 2,048 bits
 // or more, or the signature is not base64 or not of this key and message.
 Status VerifyOwnershipProof(const OwnershipProof& proof, std::string_view public_key_pem);

@@ -35,12 +35,23 @@ struct Edge {
 };
 
 struct OwnershipRow {
-  AccountKey other;
+  std::uint32_t project = 0;  // of the other user
+  std::uint64_t user = 0;
   Day day = 0;  // the latest
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.other, s.day);
+    f(s.project, s.user, s.day);
+  }
+};
+
+struct DepartureRow {
+  Day day = 0;  // 0: the owner has said nothing
+  bool returns = false;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.day, s.returns);
   }
 };
 
@@ -52,18 +63,16 @@ struct DecisionRow {
   Day day = 0;
   std::uint64_t number = 0;
   bool withdrawn = false;
-  bool by_owner = false;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.kind, s.cpid, s.other, s.day, s.number, s.withdrawn, s.by_owner);
+    f(s.kind, s.cpid, s.other, s.day, s.number, s.withdrawn);
   }
 };
 
 struct AccountRow {
   std::uint64_t create_time = 0;
   std::vector<Edge> edges;  // by cpid; an account without edges has not been shown and has no identity
-  std::vector<OwnershipRow> ownerships;
   std::vector<DecisionRow> decisions;
   // Derived.
   AccountKey identity;
@@ -72,17 +81,19 @@ struct AccountRow {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.create_time, s.edges, s.ownerships, s.decisions, s.identity, s.noise, s.swings);
+    f(s.create_time, s.edges, s.decisions, s.identity, s.noise, s.swings);
   }
 };
 
-// Key: (project, user, 0). All accounts that have had this number, by creation time.
+// Key: (project, user, 0). All accounts that have had this number, by creation time, and what their owners have signed.
 struct UserRow {
   std::vector<AccountRow> accounts;
+  std::vector<OwnershipRow> ownerships;  // by (project, user)
+  DepartureRow departure;                // the one in force
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.accounts);
+    f(s.accounts, s.ownerships, s.departure);
   }
 };
 

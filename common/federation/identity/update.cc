@@ -9,8 +9,33 @@
 namespace cobblestone::federation {
 namespace {
 
-bool IsEmpty(const AccountRow& row) {
-  return row.edges.empty() && row.ownerships.empty() && row.decisions.empty();
+constexpr std::uint64_t kSecondsOfDay = 86400;
+
+bool IsEmpty(const AccountRow& row) { return row.edges.empty() && row.decisions.empty(); }
+bool IsEmpty(const UserRow& user) {
+  return user.accounts.empty() && user.ownerships.empty() && user.departure.day == 0;
+}
+
+UserRow UserOf(const IdentityTables& tables, std::uint32_t project, std::uint64_t user) {
+  UserRow row;
+  tables.users.Find({project, user, 0}, &row);
+  return row;
+}
+
+// The account of `other_user` that proofs of both users join with the account `key`; null: none. Each proof is about the
+// accounts of its own day, and both must be about the same two.
+const AccountRow* JoinedByProofs(const AccountKey& key, const UserRow& user, const OwnershipRow& said,
+                                 const UserRow& other_user) {
+  const auto answer =
+      std::find_if(other_user.ownerships.begin(), other_user.ownerships.end(),
+                   [&](const OwnershipRow& o) { return o.project == key.project && o.user == key.user; });
+  if (answer == other_user.ownerships.end()) return nullptr;
+  const AccountRow* mine = AccountAt(user, said.day);
+  const AccountRow* theirs = AccountAt(other_user, said.day);
+  if (mine == nullptr || theirs == nullptr || mine->create_time != key.create_time ||
+      mine != AccountAt(user, answer->day) || theirs != AccountAt(other_user, answer->day))
+    return nullptr;
+  return theirs;
 }
 
 auto HolderAt(CpidRow* row, const AccountKey& account) {
@@ -50,27 +75,40 @@ bool Counts(const IdentityTables& tables, std::uint32_t project, Standing standi
   return SwingsBelieved(row);
 }
 
-bool HasLeft(const AccountRow& row) {
+bool HasLeft(const UserRow& user, const AccountRow& row) {
+  if (user.departure.day != 0 && !user.departure.returns &&
+      user.departure.day >= row.create_time / kSecondsOfDay)
+    return true;
   return std::any_of(row.decisions.begin(), row.decisions.end(), [](const DecisionRow& decision) {
     return decision.kind == DecisionKind::kLeave && !decision.withdrawn;
   });
 }
 
+const AccountRow* AccountAt(const UserRow& user, Day day) {
+  const AccountRow* found = nullptr;
+  for (const AccountRow& account : user.accounts)
+    if (!account.edges.empty() && account.create_time / kSecondsOfDay <= day) found = &account;
+  return found;
+}
+
 std::vector<AccountKey> JoinedByStatement(const IdentityTables& tables, const AccountKey& key,
                                           const AccountRow& row) {
   std::vector<AccountKey> joined;
-  if (HasLeft(row)) return joined;
-  const auto join = [&](const AccountKey& other_key, bool by_proof) {
-    AccountRow other;
-    if (!FindAccount(tables, other_key, &other) || other.edges.empty() || HasLeft(other)) return;
-    const bool mutual = std::any_of(other.ownerships.begin(), other.ownerships.end(),
-                                    [&](const OwnershipRow& ownership) { return ownership.other == key; });
-    if (!by_proof || mutual) joined.push_back(other_key);
-  };
+  const UserRow user = UserOf(tables, key.project, key.user);
+  if (HasLeft(user, row)) return joined;
   for (const DecisionRow& decision : row.decisions) {
-    if (decision.kind == DecisionKind::kJoin && !decision.withdrawn) join(decision.other, false);
+    if (decision.kind != DecisionKind::kJoin || decision.withdrawn) continue;
+    AccountRow other;
+    if (FindAccount(tables, decision.other, &other) && !other.edges.empty() &&
+        !HasLeft(UserOf(tables, decision.other.project, decision.other.user), other))
+      joined.push_back(decision.other);
   }
-  for (const OwnershipRow& ownership : row.ownerships) join(ownership.other, true);
+  for (const OwnershipRow& said : user.ownerships) {
+    const UserRow other_user = UserOf(tables, said.project, said.user);
+    const AccountRow* other = JoinedByProofs(key, user, said, other_user);
+    if (other != nullptr && !HasLeft(other_user, *other))
+      joined.push_back({.project = said.project, .user = said.user, .create_time = other->create_time});
+  }
   return joined;
 }
 
@@ -100,7 +138,7 @@ void Identities::Update::EraseAccount(const AccountKey& key) {
   UserRow user;
   if (!tables_.users.Find(UserKeyOf(key), &user)) return;
   std::erase_if(user.accounts, [&](const AccountRow& a) { return a.create_time == key.create_time; });
-  if (user.accounts.empty()) {
+  if (IsEmpty(user)) {
     tables_.users.Erase(UserKeyOf(key));
   } else {
     tables_.users.Put(UserKeyOf(key), user);
@@ -175,7 +213,7 @@ void Identities::Update::RememberIdentity(const AccountKey& key, const AccountRo
 void Identities::Update::Replace(const AccountKey& key, const AccountRow& before, AccountRow after) {
   RememberIdentity(key, before);
   Touch(key);
-  const bool left = HasLeft(after);
+  const bool left = HasLeft(UserOf(tables_, key.project, key.user), after);
   for (Edge& edge : after.edges) {
     edge.cut =
         left || std::any_of(after.decisions.begin(), after.decisions.end(), [&](const DecisionRow& decision) {
@@ -188,7 +226,10 @@ void Identities::Update::Replace(const AccountKey& key, const AccountRow& before
                      [&](const Edge& e) { return e.cpid == edge.cpid; }))
       DropId(key, edge.cpid);
   }
-  if (before.edges.empty() != after.edges.empty()) CountAccount(key.project, !after.edges.empty());
+  if (before.edges.empty() != after.edges.empty()) {
+    CountAccount(key.project, !after.edges.empty());
+    TouchProofs(key.project, key.user);
+  }
   if (after.edges.empty()) {
     after.identity = {};
     after.noise = false;
@@ -201,6 +242,17 @@ void Identities::Update::Replace(const AccountKey& key, const AccountRow& before
     HoldId(key, edge);
     Touch(edge.cpid);
   }
+}
+
+void Identities::Update::TouchProofs(std::uint32_t project, std::uint64_t user) {
+  const UserRow row = UserOf(tables_, project, user);
+  const auto touch = [&](std::uint32_t of, std::uint64_t number, const UserRow& accounts) {
+    for (const AccountRow& account : accounts.accounts)
+      Touch(AccountKey{.project = of, .user = number, .create_time = account.create_time});
+  };
+  if (!row.ownerships.empty()) touch(project, user, row);
+  for (const OwnershipRow& said : row.ownerships)
+    touch(said.project, said.user, UserOf(tables_, said.project, said.user));
 }
 
 // ---- What follows from the rows ------------------------------------------------------------------------------

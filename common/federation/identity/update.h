@@ -25,6 +25,8 @@ class Identities::Update {
   void Replace(const AccountKey& key, const AccountRow& before, AccountRow after);
   // Counts a sighting of a deleted account, so that the order of sighting and deletion makes no difference.
   void CountDeleted(const AccountKey& key, const Cpid& cpid);
+  // The proofs of the user may be about other accounts than before.
+  void TouchProofs(std::uint32_t project, std::uint64_t user);
 
   IdentityChanges Settle();
 
@@ -61,8 +63,10 @@ class Identities::Update {
 std::vector<AccountKey> MembersOf(const IdentityTables& tables, const AccountKey& identity);
 // Whether a link counts now.
 bool Counts(const IdentityTables& tables, std::uint32_t project, Standing standing);
-// A decision to leave is in force.
-bool HasLeft(const AccountRow& row);
+// A decision to leave is in force, of an operator or of the owner.
+bool HasLeft(const UserRow& user, const AccountRow& row);
+// Of the accounts that have been shown, the last one that was created by the end of the day; null: none.
+const AccountRow* AccountAt(const UserRow& user, Day day);
 // The accounts that decisions and mutual proofs join with this one.
 std::vector<AccountKey> JoinedByStatement(const IdentityTables& tables, const AccountKey& key,
                                           const AccountRow& row);

@@ -11,7 +11,15 @@
 namespace cobblestone::wire {
 
 // Frozen numbers.
-enum class IdentityFactKind : std::uint8_t { kUnknown = 0, kProject = 1, kSighting = 2, kDecision = 3 };
+enum class IdentityFactKind : std::uint8_t {
+  kUnknown = 0,
+  kProject = 1,
+  kSighting = 2,
+  kDecision = 3,
+  kOwnership = 4,
+  kDeparture = 5,
+  kDeletion = 6,
+};
 
 struct IdentityFact {
   IdentityFactKind kind = IdentityFactKind::kUnknown;

@@ -332,7 +332,8 @@ Check OneOf(const char* field, Enum value, Enum last) {
 Check Body(const FeedProject& project) {
   if (project.name.empty()) return Missing("name");
   COBBLESTONE_TRY(OneOf("mode", project.mode, FeedMode::kDirect));
-  return AtLeastZero({{"points_per_cobblestone", project.points_per_cobblestone}});
+  return AtLeastZero(
+      {{"points_per_cobblestone", project.points_per_cobblestone}, {"erase_after", project.erase_after}});
 }
 
 Check Body(const FeedEdition& edition) {
@@ -370,8 +371,12 @@ Check Body(const FeedAccount& account) {
   if (account.total_micro < 0) return Negative("total_micro", static_cast<double>(account.total_micro));
   COBBLESTONE_TRY(AllFinite({{"recent", account.recent}}));
   COBBLESTONE_TRY(Times({{"recent_time", account.recent_time}, {"create_time", account.create_time}}));
-  const FeedAccount absent{
-      .kind = account.kind, .account = account.account, .edition = account.edition, .gone = true};
+  if (account.erased && !account.gone) return OutOfRange("erased", "without gone");
+  const FeedAccount absent{.kind = account.kind,
+                           .account = account.account,
+                           .edition = account.edition,
+                           .gone = true,
+                           .erased = account.erased};
   if (account.gone && account != absent) return OutOfRange("gone", "with other fields");
   return std::nullopt;
 }

@@ -356,7 +356,8 @@ FeedProject FromProto(const v1::FeedProject& m) {
           .retired = m.retired(),
           .ownership_key = m.ownership_key(),
           .points_per_cobblestone = m.points_per_cobblestone(),
-          .shared_account = m.shared_account()};
+          .shared_account = m.shared_account(),
+          .erase_after = m.erase_after()};
 }
 
 FeedEdition FromProto(const v1::FeedEdition& m) {
@@ -368,10 +369,13 @@ FeedEdition FromProto(const v1::FeedEdition& m) {
                   .released = m.released(),
                   .whole = m.whole()};
   for (const v1::FeedSum& sum : m.sums())
-    out.sums.push_back({.kind = NarrowEnum<AccountKind>(static_cast<std::uint32_t>(sum.kind())),
-                        .accounts = sum.accounts(),
-                        .total_micro = JoinHalves(sum.total_micro_low(), sum.total_micro_high()),
-                        .changed = sum.changed()});
+    out.sums.push_back(
+        {.kind = NarrowEnum<AccountKind>(static_cast<std::uint32_t>(sum.kind())),
+         .accounts = sum.accounts(),
+         .total_micro = JoinHalves(sum.total_micro_low(), sum.total_micro_high()),
+         .changed = sum.changed(),
+         .not_shown = sum.not_shown(),
+         .not_shown_micro = JoinHalves(sum.not_shown_micro_low(), sum.not_shown_micro_high())});
   return out;
 }
 
@@ -413,7 +417,8 @@ FeedAccount FromProto(const v1::FeedAccount& m) {
           .cross_project_id = m.cross_project_id(),
           .team = m.team(),
           .owner = m.owner(),
-          .description = m.description()};
+          .description = m.description(),
+          .erased = m.erased()};
 }
 
 IdentityDecision FromProto(const v1::IdentityDecision& m) {
@@ -752,6 +757,7 @@ void Put(const FeedProject& in, v1::Envelope* envelope) {
   m->set_ownership_key(in.ownership_key);
   m->set_points_per_cobblestone(in.points_per_cobblestone);
   m->set_shared_account(in.shared_account);
+  m->set_erase_after(in.erase_after);
 }
 
 void Put(const FeedEdition& in, v1::Envelope* envelope) {
@@ -770,6 +776,9 @@ void Put(const FeedEdition& in, v1::Envelope* envelope) {
     one->set_total_micro_low(LowHalf(sum.total_micro));
     one->set_total_micro_high(HighHalf(sum.total_micro));
     one->set_changed(sum.changed);
+    one->set_not_shown(sum.not_shown);
+    one->set_not_shown_micro_low(LowHalf(sum.not_shown_micro));
+    one->set_not_shown_micro_high(HighHalf(sum.not_shown_micro));
   }
 }
 
@@ -815,6 +824,7 @@ void Put(const FeedAccount& in, v1::Envelope* envelope) {
   m->set_team(in.team);
   m->set_owner(in.owner);
   m->set_description(in.description);
+  m->set_erased(in.erased);
 }
 
 void Put(const OwnershipProof& in, v1::Envelope* envelope) {

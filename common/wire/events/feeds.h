@@ -15,6 +15,8 @@ namespace cobblestone::wire {
 // Frozen numbers, here and below.
 enum class FeedMode : std::uint8_t { kUnknown = 0, kFiles = 1, kDirect = 2 };
 
+inline constexpr double kEraseAfter = 30 * 86400.0;  // s
+
 struct FeedProject {
   std::string name;
   std::string url;
@@ -23,10 +25,12 @@ struct FeedProject {
   std::string ownership_key;          // PEM; empty: none
   double points_per_cobblestone = 0;  // 0: 1
   bool shared_account = false;
+  double erase_after = 0;  // s; 0: kEraseAfter
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.name, s.url, s.mode, s.retired, s.ownership_key, s.points_per_cobblestone, s.shared_account);
+    f(s.name, s.url, s.mode, s.retired, s.ownership_key, s.points_per_cobblestone, s.shared_account,
+      s.erase_after);
   }
   friend bool operator==(const FeedProject&, const FeedProject&) = default;
 };
@@ -38,10 +42,12 @@ struct FeedSum {
   std::uint64_t accounts = 0;
   credit::MicroTotal total_micro = 0;
   std::uint64_t changed = 0;
+  std::uint64_t not_shown = 0;  // accounts that the project counts and does not show
+  credit::MicroTotal not_shown_micro = 0;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.kind, s.accounts, s.total_micro, s.changed);
+    f(s.kind, s.accounts, s.total_micro, s.changed, s.not_shown, s.not_shown_micro);
   }
   friend bool operator==(const FeedSum&, const FeedSum&) = default;
 };
@@ -132,8 +138,9 @@ struct FeedAccount {
   std::uint64_t team = 0;
   std::uint64_t owner = 0;
   std::string description;
+  bool erased = false;
 
-  // A row: `kind` and `account` are its table and key.
+  // A row: `kind` and `account` are its table and key. What is erased is no row.
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.edition, s.gone, s.total_micro, s.recent, s.recent_time, s.create_time, s.name, s.country, s.url,

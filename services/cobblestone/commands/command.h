@@ -53,6 +53,9 @@ void AddReprice(Program& program);
 void AddConfig(Program& program);
 void AddDemo(Program& program);
 void AddHub(Program& program);
+void AddHubProof(Program& program, Verb& hub);
+// Verbs below `hub`: snapshot, new-key, adopt-snapshot.
+void AddHubSnapshots(Program& program, Verb& hub);
 
 // --config and --data.
 struct DataPlace {

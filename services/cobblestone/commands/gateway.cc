@@ -8,6 +8,7 @@
 #include "services/cli/stop_signals.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/cobblestone/commands/hub_factors.h"
+#include "services/cobblestone/commands/hub_push.h"
 #include "services/cobblestone/commands/metrics_server.h"
 #include "services/embedded/engine.h"
 #include "services/embedded/engine_metrics.h"
@@ -65,11 +66,15 @@ int RunOnKafka(const settings::RunSettings& settings) {
   if (!gateway.ok()) return ReportError(gateway.status());
   std::optional<HubFactors<KafkaViewMetrics>> hub;
   hub.emplace(settings, (*view)->state(), **pipeline, metrics, log);
+  auto push = HubPush<KafkaViewMetrics>::Start(settings, (*view)->state(), (*view)->questions(), **pipeline,
+                                               metrics, log);
+  if (!push.ok()) return ReportError(push.status());
   log.Info("serving", {{"gateway", (*gateway)->url()},
                        {"cluster", settings.kafka.bootstrap},
                        {"prefix", settings.kafka.prefix},
                        {"view", settings.data_directory + "/view"}});
   const int code = Serve(signals, [&] { return (*view)->failure(); });
+  (*push).reset();
   hub.reset();
   (*gateway).reset();
   (*pipeline).reset();

@@ -1,11 +1,15 @@
 #include "services/traffic/generate.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "services/cobblestone/commands/command.h"
 #include "services/events/event_file.h"
+#include "services/traffic/federation.h"
 
 namespace cobblestone {
 
@@ -18,15 +22,45 @@ namespace {
 
 struct Options {
   GenerateOptions traffic;
+  // Of a project or of a federation, with different defaults.
+  std::optional<std::uint64_t> hosts;
+  std::optional<std::uint64_t> users;
+  bool federation = false;
+  traffic::FederationOptions files;
+  bool uncompressed = false;
+  std::string directory;
   std::string file = "-";
   bool quiet = false;
 };
 
+int RunFederation(const Options& options) {
+  traffic::FederationOptions files = options.files;
+  files.seed = options.traffic.seed;
+  files.users = options.users.value_or(files.users);
+  files.hosts = options.hosts.value_or(files.hosts);
+  files.start_time = static_cast<std::uint64_t>(std::clamp(options.traffic.start_time, 0.0, 1e12));
+  files.compress = !options.uncompressed;
+  if (options.directory.empty())
+    return ReportError(Status::InvalidArgument("--federation needs a directory for its files: --to DIR"));
+  Progress progress("records", options.quiet);
+  const Status written =
+      WriteFederation(files, options.directory, std::max(1u, std::thread::hardware_concurrency()),
+                      [&](const traffic::FederationPoint& point) {
+                        progress.Show({.done = point.done, .all = point.all, .counted = point.done});
+                      });
+  progress.Finish();
+  return written.ok() ? kExitOk : ReportError(written);
+}
+
 int Run(const Options& options) {
-  if (Status status = CheckGenerateOptions(options.traffic); !status.ok()) return ReportError(status);
+  if (options.federation) return RunFederation(options);
+  GenerateOptions wanted = options.traffic;
+  wanted.hosts = options.hosts.value_or(wanted.hosts);
+  wanted.users = options.users.value_or(wanted.users);
+  if (Status status = CheckGenerateOptions(wanted); !status.ok()) return ReportError(status);
   auto writer = EventWriter::Open(options.file);
   if (!writer.ok()) return ReportError(writer.status());
-  Generator generator(options.traffic);
+  Generator generator(wanted);
   Progress progress("events", options.quiet);
   std::string envelope;
   for (std::uint64_t events = 0; generator.Next(&envelope);) {
@@ -37,6 +71,33 @@ int Run(const Options& options) {
   progress.Finish();
   const Status closed = (*writer)->Close();
   return closed.ok() ? kExitOk : ReportError(closed);
+}
+
+void AddFederationOptions(Verb& verb, Options& options) {
+  constexpr const char* kGroup = "Federation";
+  verb.Flag(
+          "--federation", options.federation,
+          "write statistics files of many BOINC projects instead, for a federation hub; of the options above only\n"
+          "--seed, --users, --hosts and --start-time count")
+      .Group(kGroup);
+  verb.Add("--to", options.directory,
+           "directory of the files: day-D/project-P/, and hub.yaml for a hub of them")
+      .Type("DIR")
+      .Group(kGroup);
+  verb.Add("--projects", options.files.projects, "number of projects").ShowDefault().Type("N").Group(kGroup);
+  verb.Add("--days", options.files.days, "number of days; on each one record in 20 changes")
+      .ShowDefault()
+      .Type("N")
+      .Group(kGroup);
+  verb.Add("--scale", options.files.scale, "multiplies the numbers of users and hosts")
+      .ShowDefault()
+      .Type("X")
+      .Group(kGroup);
+  verb.Add("--base-url", options.files.base_url, "URL under which the directory of a day will be served")
+      .ShowDefault()
+      .Type("URL")
+      .Group(kGroup);
+  verb.Flag("--uncompressed", options.uncompressed, "write .xml files instead of .gz").Group(kGroup);
 }
 
 void AddOptions(Verb& verb, Options& options) {
@@ -56,8 +117,13 @@ void AddOptions(Verb& verb, Options& options) {
   number("--seed", traffic.seed, "seed; the same seed and options give the same bytes", "Size");
   number("--results", traffic.results,
          "number of results validated in time; failed and late results are additional", "Size");
-  number("--hosts", traffic.hosts, "number of hosts", "Size");
-  number("--users", traffic.users, "number of users; 0: two for every three hosts", "Size");
+  verb.Add("--hosts", options.hosts, "number of hosts (default: 1,000; of a federation 30 million)")
+      .Type("N")
+      .Group("Size");
+  verb.Add("--users", options.users,
+           "number of users (default: two for every three hosts; of a federation 10 million)")
+      .Type("N")
+      .Group("Size");
   number("--teams", traffic.teams, "number of teams; 0: one for every ten users", "Size");
   number("--project", traffic.project, "number of the project", "Size");
 
@@ -110,6 +176,7 @@ void AddOptions(Verb& verb, Options& options) {
   time("--delay-bound", traffic.delay_bound, "delay bound of every app, seconds");
   time("--result-window", traffic.result_window,
        "result window of every app, seconds; 0: the default of the rules");
+  AddFederationOptions(verb, options);
   verb.Flag("--quiet", options.quiet, "do not show progress");
 }
 
@@ -121,7 +188,8 @@ void AddGenerate(Program& program) {
                                AddOptions, Run);
   verb.Footer(
       "Examples:  cobblestone generate --results 100000 --hosts 5000 traffic.pb.zst\n"
-      "           cobblestone generate --bad-lines 0.01 | cobblestone ingest --source try --data try");
+      "           cobblestone generate --bad-lines 0.01 | cobblestone ingest --source try --data try\n"
+      "           cobblestone generate --federation --scale 0.01 --days 2 --to feeds");
 }
 
 }  // namespace cobblestone

@@ -1,11 +1,15 @@
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <stop_token>
 #include <thread>
 #include <vector>
 
+#include "common/federation/identity/ownership_proof.h"
 #include "common/stream/embedded/lock_file.h"
 #include "services/access/ingest.h"
 #include "services/cli/run_log.h"
@@ -45,12 +49,32 @@ Result<std::string> FeedsDirectory(const settings::RunSettings& settings) {
   return settings.data_directory + "/feeds";
 }
 
-std::vector<hub::CollectedProject> CollectedOf(const settings::RunSettings& settings) {
+constexpr std::size_t kLongestKey = 8192;  // bytes, of a public key in PEM form
+
+Result<std::vector<hub::CollectedProject>> CollectedOf(const settings::RunSettings& settings) {
   std::vector<hub::CollectedProject> projects;
-  for (const settings::ProjectEntry& entry : settings.projects)
-    if (!entry.url.empty() || !entry.statistics.empty())
-      projects.push_back(
-          {.id = entry.id, .name = entry.name, .url = entry.url, .statistics = entry.statistics});
+  for (const settings::ProjectEntry& entry : settings.projects) {
+    if (entry.url.empty() && entry.statistics.empty()) continue;
+    hub::CollectedProject project{
+        .id = entry.id,
+        .name = entry.name,
+        .url = entry.url,
+        .statistics = entry.statistics,
+        .points_per_cobblestone = entry.points_per_cobblestone,
+        .shared_account = entry.shared_account,
+        .erase_after = entry.erase_after ? std::chrono::duration<double>(*entry.erase_after).count() : 0.0};
+    if (!entry.ownership_key.empty()) {
+      std::ifstream file(entry.ownership_key, std::ios::binary);
+      project.ownership_key.assign(std::istreambuf_iterator<char>(file), {});
+      if (!file || project.ownership_key.empty() || project.ownership_key.size() > kLongestKey)
+        return Status::InvalidArgument("projects.ownership_key of " + entry.name + ": " +
+                                       entry.ownership_key +
+                                       " cannot be read, or is no public key in PEM form");
+      if (Status s = federation::CheckOwnershipKey(project.ownership_key); !s.ok())
+        return Status::InvalidArgument(entry.ownership_key + ": " + s.message());
+    }
+    projects.push_back(std::move(project));
+  }
   return projects;
 }
 
@@ -69,10 +93,13 @@ int RunCollect(const CollectOptions& options) {
   if (!settings.ok()) return ReportError(settings.status());
   const auto directory = FeedsDirectory(*settings);
   if (!directory.ok()) return ReportError(directory.status());
+  auto projects = CollectedOf(*settings);
+  if (!projects.ok()) return ReportError(projects.status());
   hub::CollectorOptions wanted{
       .directory = *directory,
-      .projects = CollectedOf(*settings),
+      .projects = std::move(*projects),
       .fetcher = {.ca_file = options.ca_file, .private_addresses = options.private_addresses},
+      .threads = std::max(1u, std::thread::hardware_concurrency()),
       .once = options.once};
   if (wanted.projects.empty())
     return ReportError(Status::InvalidArgument(
@@ -120,7 +147,9 @@ int RunRelease(const ReleaseOptions& options) {
   if (!directory.ok()) return ReportError(directory.status());
   auto lock = stream::embedded::LockFile::Take(*directory + "/collector.lock");
   if (!lock.ok()) return ReportError(lock.status());
-  for (const hub::CollectedProject& project : CollectedOf(*settings)) {
+  const auto projects = CollectedOf(*settings);
+  if (!projects.ok()) return ReportError(projects.status());
+  for (const hub::CollectedProject& project : *projects) {
     if (project.id.value != options.project) continue;
     auto feed = hub::ProjectFeed::Open(hub::DirectoryOf(*directory, project.id), project);
     if (!feed.ok()) return ReportError(feed.status());
@@ -230,6 +259,7 @@ void AddHub(Program& program) {
             "Example:  cobblestone hub release 3 --config hub.yaml");
       },
       RunRelease);
+  AddHubProof(program, verb);
   AddVerb<VerifyOptions>(
       program, verb, "verify-snapshot",
       "Verifies every file, hash, sum and the signature of a snapshot, offline",
@@ -262,6 +292,7 @@ void AddHub(Program& program) {
             "Example:  cobblestone hub compare-snapshots hub-a/2026-11-27 hub-b/2026-11-27 hub-c/2026-11-27 --least 2");
       },
       RunCompare);
+  AddHubSnapshots(program, verb);
 }
 
 }  // namespace cobblestone

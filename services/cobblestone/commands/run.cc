@@ -15,6 +15,7 @@
 #include "services/cli/stop_signals.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/cobblestone/commands/hub_factors.h"
+#include "services/cobblestone/commands/hub_push.h"
 #include "services/cobblestone/commands/metrics_server.h"
 #include "services/embedded/engine.h"
 #include "services/embedded/engine_flow.h"
@@ -114,7 +115,8 @@ int RunOnKafka(const settings::RunSettings& settings, bool accept_time_jump, con
                        {"threads", settings.threads},
                        {"started_in_s", std::chrono::duration<double>(Clock::now() - begin).count()}});
   if (!settings.hub.url.empty())
-    log.Info("a worker does not ask the hub; `cobblestone gateway` does", {{"hub", settings.hub.url}});
+    log.Info("a worker neither asks the hub nor sends to it; `cobblestone gateway` does",
+             {{"hub", settings.hub.url}});
   if (!settings.gateway.listen.empty())
     log.Info("a worker does not serve gateway.listen; `cobblestone gateway` does",
              {{"gateway", settings.gateway.listen}});
@@ -184,6 +186,16 @@ int Run(const Options& options) {
   const auto pipeline = access::MakeEnginePipeline(**engine, true, nullptr);
   std::optional<HubFactors<EngineMetrics>> hub;
   hub.emplace(*settings, (*engine)->live_state(), *pipeline, metrics, log);
+  auto push = HubPush<EngineMetrics>::Start(*settings, (*engine)->stored_state(), (*engine)->questions(),
+                                            *pipeline, metrics, log);
+  if (!push.ok()) {
+    hub.reset();
+    (*gateway).reset();
+    (*server).reset();
+    (*scraped).reset();
+    (void)(*engine)->Stop();  // the sender's error is reported
+    return Failed(log, "cannot start", push.status());
+  }
   nlohmann::json about{{"data", settings->data_directory},
                        {"socket", settings->listen.socket},
                        {"partitions", settings->partitions},
@@ -212,6 +224,7 @@ int Run(const Options& options) {
       log.Error("a request did not finish in time and was aborted");
       End(failure.ok() ? kExitOk : static_cast<int>(ExitCodeOf(failure)));
     });
+    (*push).reset();
     hub.reset();
     (*gateway).reset();
     (*server).reset();

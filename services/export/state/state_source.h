@@ -43,6 +43,8 @@ class StateSource final : public Source {
   [[nodiscard]] const ledger::StateSnapshot& snapshot() const { return snapshot_; }
   // Projects with a catalogue, including this one if it has one.
   [[nodiscard]] const std::set<std::uint32_t>& projects() const { return projects_; }
+  // UNIX s of the project's last tick; 0: none yet.
+  [[nodiscard]] double event_time() const { return event_time_; }
   [[nodiscard]] std::string Describe() const override { return description_; }
   [[nodiscard]] const Catalogue& catalogue() const override { return catalogue_; }
   [[nodiscard]] RowCounts RowsExpected() const override {

@@ -12,11 +12,13 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync,
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { worldMap } from "./map.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const tests = resolve(here, "../../../tests/unit/web");
 const dist = join(here, "dist");
-const kBundled = ["uplot"]; // packages whose code is in app.js; LICENSES.txt has their licences
+const kBundled = ["uplot"]; // packages whose code is in app.js
+const kLicensed = [...kBundled, "world-atlas"]; // LICENSES.txt has their licences; world.json is made from world-atlas
 
 function fail(message) {
   console.error(`make.mjs: ${message}`);
@@ -66,7 +68,7 @@ function check(dir) {
 }
 
 function licences(dir) {
-  return kBundled
+  return kLicensed
     .map((name) => {
       const folder = join(dir, "node_modules", name);
       const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
@@ -92,6 +94,7 @@ async function page(dir) {
   });
   const files = new Map(result.outputFiles.map((file) => [file.path.split("/").pop(), Buffer.from(file.contents)]));
   for (const name of ["index.html", "icon.svg"]) files.set(name, readFileSync(join(here, "src", name)));
+  files.set("world.json", Buffer.from(JSON.stringify(worldMap(join(dir, "node_modules")))));
   files.set("LICENSES.txt", Buffer.from(licences(dir)));
   return files;
 }

@@ -1,7 +1,10 @@
 #include "services/hub/collector/collector.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 namespace cobblestone::hub {
@@ -9,6 +12,68 @@ namespace cobblestone::hub {
 namespace {
 
 constexpr double kLongestWait = 60;  // s
+
+using Feeds = std::vector<std::unique_ptr<ProjectFeed>>;
+
+// One round of some projects on several threads, each with a fetcher of its own.
+class Rounds {
+ public:
+  Rounds(const CollectorOptions& options, const SendEvents& send, const ReportProject& report,
+         const std::function<double()>& clock, const std::stop_token& stop)
+      : options_(options), send_(send), report_(report), clock_(clock), stop_(stop) {}
+
+  Status Open() {
+    for (unsigned i = 0; i < std::max(1u, options_.threads); ++i) {
+      auto fetcher = Fetcher::Create(options_.fetcher);
+      if (!fetcher.ok()) return fetcher.status();
+      fetchers_.push_back(std::move(*fetcher));
+    }
+    return Status::Ok();
+  }
+
+  Status Run(const std::vector<ProjectFeed*>& due) {
+    next_ = 0;
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < std::min(fetchers_.size(), due.size()); ++i)
+      others.emplace_back([this, &due, i] { RunSome(due, *fetchers_[i]); });
+    RunSome(due, *fetchers_[0]);
+    others.clear();
+    return failed_;
+  }
+
+ private:
+  void RunSome(const std::vector<ProjectFeed*>& due, Fetcher& fetcher) {
+    for (std::size_t n = next_++; n < due.size() && !stop_.stop_requested(); n = next_++) {
+      ProjectFeed& feed = *due[n];
+      const Status round = feed.Round(
+          fetcher, options_.limits, clock_(),
+          [this](const std::string& source, const std::string& file) {
+            const std::lock_guard lock(send_mutex_);
+            return send_(source, file);
+          },
+          [&](const std::string& message) {
+            const std::lock_guard lock(report_mutex_);
+            report_(feed.project(), message);
+          },
+          stop_);
+      if (round.ok()) continue;
+      const std::lock_guard lock(report_mutex_);
+      if (failed_.ok()) failed_ = round;
+      next_ = due.size();
+    }
+  }
+
+  const CollectorOptions& options_;
+  const SendEvents& send_;
+  const ReportProject& report_;
+  const std::function<double()>& clock_;
+  const std::stop_token& stop_;
+  std::vector<std::unique_ptr<Fetcher>> fetchers_;
+  std::atomic<std::size_t> next_{0};
+  std::mutex send_mutex_;
+  std::mutex report_mutex_;
+  Status failed_;  // guarded by report_mutex_
+};
 
 }  // namespace
 
@@ -19,26 +84,27 @@ std::string DirectoryOf(const std::string& directory, ProjectId project) {
 Status Collect(const CollectorOptions& options, const SendEvents& send, const ReportProject& report,
                const std::function<double()>& clock, const std::function<void(double seconds)>& wait,
                const std::stop_token& stop) {
-  auto fetcher = Fetcher::Create(options.fetcher);
-  if (!fetcher.ok()) return fetcher.status();
-  std::vector<std::unique_ptr<ProjectFeed>> feeds;
+  Rounds rounds(options, send, report, clock, stop);
+  if (Status s = rounds.Open(); !s.ok()) return s;
+  Feeds feeds;
   for (const CollectedProject& project : options.projects) {
     auto feed = ProjectFeed::Open(DirectoryOf(options.directory, project.id), project);
     if (!feed.ok()) return feed.status();
     feeds.push_back(std::move(*feed));
   }
   while (!stop.stop_requested()) {
-    double soonest = clock() + kLongestWait;
+    const double now = clock();
+    double soonest = now + kLongestWait;
+    std::vector<ProjectFeed*> due;
     for (const auto& feed : feeds) {
-      if (stop.stop_requested()) break;
-      const double now = clock();
-      if (!options.once && feed->next(options.schedule) > now) {
-        soonest = std::min(soonest, feed->next(options.schedule));
-        continue;
+      const double next = feed->next(options.schedule);
+      if (options.once || next <= now) {
+        due.push_back(feed.get());
+      } else {
+        soonest = std::min(soonest, next);
       }
-      const auto told = [&](const std::string& message) { report(feed->project(), message); };
-      if (Status s = feed->Round(**fetcher, options.limits, now, send, told, stop); !s.ok()) return s;
     }
+    if (Status s = rounds.Run(due); !s.ok()) return s;
     if (options.once) break;
     wait(std::max(0.0, soonest - clock()));
   }

@@ -19,14 +19,16 @@ struct CollectorOptions {
   FetcherOptions fetcher{};
   FetchLimits limits{};
   ScheduleLimits schedule{};
-  bool once = false;  // one round of every project, whether it is due or not; then the collector returns
+  unsigned threads = 1;  // projects at a time; events are sent for one project at a time
+  bool once = false;     // one round of every project, whether it is due or not; then the collector returns
 };
 
-// For people, about one project.
+// For people, about one project. Called by one thread at a time.
 using ReportProject = std::function<void(const CollectedProject& project, const std::string& message)>;
 
 // Until `stop`. `clock`: UNIX s. `wait` returns after at most that many seconds, or when `stop` was requested. A project
-// that fails is reported and tried again later, and delays no other. Errors: of the disk, and of `send`; nothing is lost, and
+// that fails is reported and tried again later. A round begins once all projects of the round before have ended. `clock` is
+// called by several threads. Errors: of the disk, and of `send`; nothing is lost, and
 // a new start continues.
 Status Collect(const CollectorOptions& options, const SendEvents& send, const ReportProject& report,
                const std::function<double()>& clock, const std::function<void(double seconds)>& wait,

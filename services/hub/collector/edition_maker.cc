@@ -1,16 +1,13 @@
 #include "services/hub/collector/edition_maker.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <memory>
 #include <string_view>
 #include <utility>
 
-#include "common/stream/record.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/events.h"
+#include "services/hub/collector/record_file.h"
 #include "services/hub/collector/record_index.h"
 #include "services/hub/feeds/feed_text.h"
 
@@ -21,6 +18,10 @@ namespace {
 constexpr std::uint64_t kReportEvery = 16u << 20;  // bytes
 constexpr std::size_t kProblemsShown = 3;
 
+// The first byte of what pass one stages for an account: its event, if its texts are the same in every charset, else its record.
+constexpr char kStagedEvent = 'E';
+constexpr char kStagedRecord = 'R';
+
 wire::AccountKind KindOf(RecordKind kind) {
   switch (kind) {
     case RecordKind::kUser: return wire::AccountKind::kUser;
@@ -28,66 +29,6 @@ wire::AccountKind KindOf(RecordKind kind) {
     case RecordKind::kTeam: break;
   }
   return wire::AccountKind::kTeam;
-}
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-// A file of records: length and bytes (stream::AppendRecord).
-class RecordFile {
- public:
-  static Result<RecordFile> Create(const std::string& path) {
-    RecordFile made;
-    made.path_ = path;
-    made.file_.reset(std::fopen(path.c_str(), "wbe"));
-    if (made.file_ == nullptr) return made.Failed();
-    return made;
-  }
-
-  void Add(std::string_view record) {
-    bytes_.clear();
-    stream::AppendRecord(bytes_, record);
-    failed_ = std::fwrite(bytes_.data(), 1, bytes_.size(), file_.get()) != bytes_.size() || failed_;
-    ++count_;
-  }
-  [[nodiscard]] std::uint64_t count() const { return count_; }
-  Status Finish() {
-    if (failed_ || std::fflush(file_.get()) != 0 || ::fsync(::fileno(file_.get())) != 0) return Failed();
-    file_.reset();
-    return Status::Ok();
-  }
-
- private:
-  [[nodiscard]] Status Failed() const {
-    return Status::Unwritten(errno, "cannot write " + path_ + ": " + std::strerror(errno));
-  }
-
-  std::string path_;
-  std::unique_ptr<std::FILE, CloseFile> file_;
-  std::string bytes_;
-  std::uint64_t count_ = 0;
-  bool failed_ = false;
-};
-
-// Visits the records of a file that RecordFile wrote.
-Status ForEachIn(const std::string& path, const std::function<void(std::string_view record)>& visit) {
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rbe"));
-  if (file == nullptr) return Status::Fatal("cannot read " + path + ": " + std::strerror(errno));
-  std::string record;
-  for (;;) {
-    std::uint64_t size = 0;
-    int c = std::fgetc(file.get());
-    if (c == EOF) return Status::Ok();
-    for (unsigned shift = 0; c != EOF; shift += 7, c = std::fgetc(file.get())) {
-      size |= static_cast<std::uint64_t>(c & 0x7f) << shift;
-      if (c < 0x80) break;
-    }
-    record.resize(size);
-    if (c == EOF || std::fread(record.data(), 1, size, file.get()) != size)
-      return Status::Corrupted(path + " ends within a record");
-    visit(record);
-  }
 }
 
 // Pass one over the files of one kind.
@@ -184,8 +125,14 @@ class Maker {
       writer.Add({.id = record.id, .hash = record.hash.low, .total_micro = record.total_credit.micro});
       Report(record.text.size());
       if (before != nullptr && before->hash == record.hash.low) continue;
-      if (!ReadFields(kind, **reader, record)) continue;
-      staged.Add(record.text);
+      plain_ = true;
+      auto account = ReadAccount(kind, **reader, record);
+      if (!account) continue;
+      if (plain_) {
+        staged.Add(kStagedEvent + Encoded(std::move(*account)));
+      } else {
+        staged.Add(kStagedRecord + std::string(record.text));
+      }
       ++read.changed;
     }
     for (const FileRefusal& problem : (*reader)->refusals())
@@ -195,20 +142,22 @@ class Maker {
     return Status::Ok();
   }
 
-  static bool ReadFields(RecordKind kind, StatisticsReader& reader, const StatisticsRecord& record) {
+  // None: a field is bad, which refuses the file.
+  std::optional<wire::FeedAccount> ReadAccount(RecordKind kind, StatisticsReader& reader,
+                                               const StatisticsRecord& record) {
     switch (kind) {
       case RecordKind::kUser: {
         UserFields user;
-        return reader.ReadUser(record, &user);
+        return reader.ReadUser(record, &user) ? std::optional(User(user)) : std::nullopt;
       }
       case RecordKind::kHost: {
         HostFields host;
-        return reader.ReadHost(record, &host);
+        return reader.ReadHost(record, &host) ? std::optional(Host(host)) : std::nullopt;
       }
       case RecordKind::kTeam: break;
     }
     TeamFields team;
-    return reader.ReadTeam(record, &team);
+    return reader.ReadTeam(record, &team) ? std::optional(Team(team)) : std::nullopt;
   }
 
   void Judge(std::size_t n) {
@@ -219,6 +168,7 @@ class Maker {
                           .accounts = read.summary.records,
                           .total_micro = read.summary.total_credit,
                           .changed = read.changed + read.gone.size()});
+    AddNotShown(kRecordKinds[n], read.summary, made_.sums.back());
     if (!read.problems.empty()) {
       std::string reason;
       for (const std::string& problem : read.problems) reason += (reason.empty() ? "" : "; ") + problem;
@@ -252,6 +202,20 @@ class Maker {
     accepted_[n] = {.accepted = AcceptedFile{.summary = read.summary,
                                              .update_time = Published(),
                                              .announced = Announced(kRecordKinds[n])}};
+  }
+
+  // tables.xml counts the users before the export leaves out those without consent. A difference within the rounding of
+  // its total, which is a sum of doubles, is none.
+  void AddNotShown(RecordKind kind, const FileSummary& summary, wire::FeedSum& sum) const {
+    if (kind != RecordKind::kUser || !request_.tables_after || !request_.tables_after->total_credit) return;
+    const std::uint64_t announced = request_.tables_after->users.value_or(0);
+    const credit::MicroTotal total = request_.tables_after->total_credit->micro;
+    const auto rounding =
+        static_cast<credit::MicroTotal>(static_cast<double>(total) * request_.limits.sum_differs) +
+        static_cast<credit::MicroTotal>(summary.records) + 1;
+    if (announced <= summary.records || total <= summary.total_credit + rounding) return;
+    sum.not_shown = announced - summary.records;
+    sum.not_shown_micro = total - summary.total_credit;
   }
 
   [[nodiscard]] std::uint64_t Published() const {
@@ -309,40 +273,68 @@ class Maker {
         {.head = {.id = id, .project = request_.project, .time = Time()}, .body = std::move(edition)}));
   }
 
-  void AddAccount(RecordFile& out, wire::FeedAccount account) {
+  std::string Encoded(wire::FeedAccount account) const {
     account.edition = request_.edition;
-    out.Add(wire::EncodeEvent({.head = {.id = request_.edition, .project = request_.project, .time = Time()},
-                               .body = std::move(account)}));
+    return wire::EncodeEvent({.head = {.id = request_.edition, .project = request_.project, .time = Time()},
+                              .body = std::move(account)});
   }
 
   Status AddAccounts(std::size_t n, RecordFile& out) {
     const RecordKind kind = kRecordKinds[n];
     charset_ = read_[n].texts.Decide();
-    Status s =
-        ForEachIn(ChangedPath(n), [&](std::string_view record) { AddAccount(out, Account(kind, record)); });
+    auto changed = RecordFileReader::Open(ChangedPath(n));
+    if (!changed.ok()) return changed.status();
+    std::string staged;
+    auto found = changed->Next(&staged);
+    for (; found.ok() && *found; found = changed->Next(&staged)) {
+      const std::string_view bytes = std::string_view(staged).substr(1);
+      if (staged[0] == kStagedEvent) {
+        out.Add(bytes);
+      } else {
+        out.Add(Encoded(Account(kind, bytes)));
+      }
+    }
+    if (!found.ok()) return found.status();
     for (const std::uint64_t id : read_[n].gone)
-      AddAccount(out, {.kind = KindOf(kind), .account = id, .gone = true});
+      out.Add(Encoded({.kind = KindOf(kind), .account = id, .gone = true}));
     std::remove(ChangedPath(n).c_str());
-    return s;
+    return Status::Ok();
   }
 
-  [[nodiscard]] std::string Text(std::string_view escaped) const {
+  // Whether every charset reads the text as it stands, without references.
+  static bool IsPlain(std::string_view escaped) {
+    return std::all_of(escaped.begin(), escaped.end(),
+                       [](char c) { return c >= ' ' && c != '&' && c != '\x7f'; });
+  }
+
+  // In pass one the charset is not known yet: then only plain texts count, and plain_ says if there was another one.
+  std::string Text(std::string_view escaped) {
+    if (IsPlain(escaped)) return std::string(escaped);
+    plain_ = false;
     return ToUtf8(TextBytes(escaped), charset_);
   }
 
   // The record was read without a problem in pass one.
-  wire::FeedAccount Account(RecordKind kind, std::string_view record) const {
+  wire::FeedAccount Account(RecordKind kind, std::string_view record) {
     switch (kind) {
-      case RecordKind::kUser: return User(record);
-      case RecordKind::kHost: return Host(record);
+      case RecordKind::kUser: {
+        UserFields user;
+        (void)ReadUserFields(record, &user);
+        return User(user);
+      }
+      case RecordKind::kHost: {
+        HostFields host;
+        (void)ReadHostFields(record, &host);
+        return Host(host);
+      }
       case RecordKind::kTeam: break;
     }
-    return Team(record);
+    TeamFields team;
+    (void)ReadTeamFields(record, &team);
+    return Team(team);
   }
 
-  wire::FeedAccount User(std::string_view record) const {
-    UserFields user;
-    (void)ReadUserFields(record, &user);
+  wire::FeedAccount User(const UserFields& user) {
     return {.kind = wire::AccountKind::kUser,
             .account = user.id,
             .total_micro = user.total_credit.micro,
@@ -356,9 +348,7 @@ class Maker {
             .team = user.team};
   }
 
-  wire::FeedAccount Team(std::string_view record) const {
-    TeamFields team;
-    (void)ReadTeamFields(record, &team);
+  wire::FeedAccount Team(const TeamFields& team) {
     return {.kind = wire::AccountKind::kTeam,
             .account = team.id,
             .total_micro = team.total_credit.micro,
@@ -371,9 +361,7 @@ class Maker {
             .owner = team.founder};
   }
 
-  wire::FeedAccount Host(std::string_view record) const {
-    HostFields host;
-    (void)ReadHostFields(record, &host);
+  wire::FeedAccount Host(const HostFields& host) {
     std::string description;
     for (const std::string_view part : {host.vendor, host.model, host.os_name, host.os_version})
       if (!part.empty()) description += (description.empty() ? "" : " ") + Text(part);
@@ -405,6 +393,7 @@ class Maker {
   std::array<RecordIndex, kRecordKinds.size()> indexes_;
   std::array<ReadKind, kRecordKinds.size()> read_;
   Charset charset_ = Charset::kUtf8;
+  bool plain_ = true;
   std::uint64_t bytes_ = 0;
   std::uint64_t reported_ = 0;
 };

@@ -140,9 +140,14 @@ Status ProjectFeed::Round(Fetcher& fetcher, const FetchLimits& limits, double no
                           const ReportFeed& report, const std::stop_token& stop) {
   if (state_.sending)
     if (Status s = FinishSending(send, report); !s.ok()) return s;
-  if (Status s = AddFact(
-          now, "project",
-          wire::FeedProject{.name = project_.name, .url = project_.url, .mode = wire::FeedMode::kFiles});
+  if (Status s = AddFact(now, "project",
+                         wire::FeedProject{.name = project_.name,
+                                           .url = project_.url,
+                                           .mode = wire::FeedMode::kFiles,
+                                           .ownership_key = project_.ownership_key,
+                                           .points_per_cobblestone = project_.points_per_cobblestone,
+                                           .shared_account = project_.shared_account,
+                                           .erase_after = project_.erase_after});
       !s.ok())
     return s;
   if (Status s = Facts(fetcher, limits, now, report, stop); !s.ok()) return s;

@@ -32,6 +32,11 @@ struct CollectedProject {
   std::string name{};
   std::string url{};         // master URL
   std::string statistics{};  // URL of the directory with the statistics files; empty: none
+  // As in wire::FeedProject.
+  std::string ownership_key{};
+  double points_per_cobblestone = 0;
+  bool shared_account = false;
+  double erase_after = 0;
 };
 
 // How events reach the pipeline: each line of the file once, under this source.

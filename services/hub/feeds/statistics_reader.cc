@@ -93,7 +93,7 @@ class RecordLines {
       std::size_t at = next_;
       while (at < text.size() && (text[at] == ' ' || text[at] == '\t')) ++at;
       const std::string_view line = text.substr(at, kLongestTag);
-      if (!line.empty() && line[0] == '<' && IsTag(line)) {
+      if (line.size() > 1 && line[0] == '<' && MayBeTag(line[1]) && IsTag(line)) {
         at_ = at;
         return true;
       }
@@ -112,6 +112,10 @@ class RecordLines {
   [[nodiscard]] std::uint64_t lines() const { return lines_; }
 
  private:
+  // Most lines are elements with other names.
+  [[nodiscard]] bool MayBeTag(char second) const {
+    return second == '/' || second == open_[1] || second == member_[1];
+  }
   bool IsTag(std::string_view line) {
     at_close_ = line.starts_with(close_);
     at_open_ = line.starts_with(open_);

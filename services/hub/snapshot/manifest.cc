@@ -23,15 +23,6 @@ Status Malformed(const std::string& what) {
 
 // ---- Checks ----------------------------------------------------------------------------------------------
 
-bool IsDate(std::string_view text) {
-  if (text.size() != 10) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool hyphen = i == 4 || i == 7;
-    if (hyphen ? text[i] != '-' : text[i] < '0' || text[i] > '9') return false;
-  }
-  return true;
-}
-
 bool IsProjectKey(std::string_view key) {
   return !key.empty() && key.size() <= kLongestKey && std::all_of(key.begin(), key.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
@@ -195,6 +186,15 @@ Manifest ReadManifest(const json& from) {
 }
 
 }  // namespace
+
+bool IsDate(std::string_view text) {
+  if (text.size() != 10) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool hyphen = i == 4 || i == 7;
+    if (hyphen ? text[i] != '-' : text[i] < '0' || text[i] > '9') return false;
+  }
+  return true;
+}
 
 std::string_view NameOf(ProjectState state) {
   switch (state) {

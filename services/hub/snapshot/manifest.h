@@ -54,6 +54,9 @@ struct Project {
   std::vector<Part> parts;  // by kind, each at most once
 };
 
+// "2026-11-27". The form; not whether the month has that day.
+bool IsDate(std::string_view text);
+
 std::string FileNameOf(const Project& project, PartKind kind);  // "KEY.users.jsonl"
 
 // The manifest before.

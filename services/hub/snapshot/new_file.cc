@@ -19,11 +19,11 @@ Status UnwrittenFile(const std::string& path) {
   return Status::Unwritten(error, path + " cannot be written: " + std::strerror(error));
 }
 
-Status NewFile::Open(const std::string& path) {
+Status NewFile::Open(const std::string& path, unsigned mode) {
   path_ = path;
-  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
   if (file_ < 0) return UnwrittenFile(path_);
-  return ::fchmod(file_, 0644) == 0 ? Status::Ok() : UnwrittenFile(path_);
+  return ::fchmod(file_, mode) == 0 ? Status::Ok() : UnwrittenFile(path_);
 }
 
 Status NewFile::Append(std::string_view bytes) {

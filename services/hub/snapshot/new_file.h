@@ -15,9 +15,9 @@ class NewFile {
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  // Creates the file, readable by everybody whatever the umask: snapshots are public. All functions: kFull, or kFatal, also
+  // Creates the file, whatever the umask readable by everybody: snapshots are public. All functions: kFull, or kFatal, also
   // if the file exists.
-  Status Open(const std::string& path);
+  Status Open(const std::string& path, unsigned mode = 0644);
   Status Append(std::string_view bytes);
   // Writes the rest, syncs and closes.
   Status Finish();

@@ -97,15 +97,22 @@ Result<std::string> Render(const Record& record) {
 
 // A line is canonical if its values give the same line.
 template <class Record>
-Result<RecordHead> Parse(std::string_view line) {
+Result<Record> Parse(std::string_view line) {
+  if (line.size() > kLongestLine) return Status::InvalidArgument("the line is longer than 65,536 bytes");
   Record record;
   LineReader reader(line);
   Record::Fields(record, reader);
   if (reader.Finish()) {
     const auto again = Render(record);
-    if (again.ok() && *again == line) return RecordHead{.id = record.id, .total = record.total};
+    if (again.ok() && *again == line) return record;
   }
   return Status::InvalidArgument("not the canonical form of a record");
+}
+
+template <class Record>
+Result<RecordHead> HeadOf(const Result<Record>& record) {
+  if (!record.ok()) return record.status();
+  return RecordHead{.id = record->id, .total = record->total};
 }
 
 }  // namespace
@@ -136,15 +143,17 @@ Result<std::string> LineOf(const UserRecord& record) { return Render(record); }
 Result<std::string> LineOf(const HostRecord& record) { return Render(record); }
 Result<std::string> LineOf(const TeamRecord& record) { return Render(record); }
 
+Result<UserRecord> ParseUser(std::string_view line) { return Parse<UserRecord>(line); }
+Result<HostRecord> ParseHost(std::string_view line) { return Parse<HostRecord>(line); }
+Result<TeamRecord> ParseTeam(std::string_view line) { return Parse<TeamRecord>(line); }
+
 Result<RecordHead> ParseRecord(PartKind kind, std::string_view line) {
-  if (line.size() <= kLongestLine) {
-    switch (kind) {
-      case PartKind::kUsers: return Parse<UserRecord>(line);
-      case PartKind::kHosts: return Parse<HostRecord>(line);
-      case PartKind::kTeams: return Parse<TeamRecord>(line);
-    }
+  switch (kind) {
+    case PartKind::kUsers: return HeadOf(ParseUser(line));
+    case PartKind::kHosts: return HeadOf(ParseHost(line));
+    case PartKind::kTeams: break;
   }
-  return Status::InvalidArgument("the line is longer than 65,536 bytes");
+  return HeadOf(ParseTeam(line));
 }
 
 }  // namespace cobblestone::hub

@@ -25,6 +25,7 @@ struct UserRecord {
   std::string identity;  // the hub's name of the person (federation::IdentityText), or empty
   std::string name;
   std::string country;
+  std::string url;
   std::uint64_t create_time = 0;  // UNIX s
   std::uint64_t team = 0;
   Micro total = 0;
@@ -38,6 +39,7 @@ struct UserRecord {
     f("identity", s.identity);
     f("name", s.name);
     f("country", s.country);
+    f("url", s.url);
     f("create_time", s.create_time);
     f("team", s.team);
     f("total_micro", s.total);
@@ -50,11 +52,7 @@ struct HostRecord {
   std::uint64_t id = 0;
   std::uint64_t user = 0;  // 0: the owner hides hosts
   std::string host_cpid;
-  std::string vendor;
-  std::string model;
-  std::string os_name;
-  std::string os_version;
-  std::uint64_t processors = 0;
+  std::string description;  // processor and operating system
   std::uint64_t create_time = 0;
   Micro total = 0;
   Micro recent = 0;
@@ -65,11 +63,7 @@ struct HostRecord {
     f("id", s.id);
     f("user", s.user);
     f("host_cpid", s.host_cpid);
-    f("vendor", s.vendor);
-    f("model", s.model);
-    f("os_name", s.os_name);
-    f("os_version", s.os_version);
-    f("processors", s.processors);
+    f("description", s.description);
     f("create_time", s.create_time);
     f("total_micro", s.total);
     f("recent_micro", s.recent);
@@ -80,7 +74,6 @@ struct HostRecord {
 struct TeamRecord {
   std::uint64_t id = 0;
   std::string name;
-  std::uint64_t type = 0;
   std::string country;
   std::string url;
   std::uint64_t founder = 0;
@@ -93,7 +86,6 @@ struct TeamRecord {
   static void Fields(Self& s, F&& f) {
     f("id", s.id);
     f("name", s.name);
-    f("type", s.type);
     f("country", s.country);
     f("url", s.url);
     f("founder", s.founder);
@@ -111,6 +103,11 @@ inline constexpr std::size_t kLongestLine = 1u << 16;
 Result<std::string> LineOf(const UserRecord& record);
 Result<std::string> LineOf(const HostRecord& record);
 Result<std::string> LineOf(const TeamRecord& record);
+
+// The record of a line. kInvalidArgument: not its canonical form.
+Result<UserRecord> ParseUser(std::string_view line);
+Result<HostRecord> ParseHost(std::string_view line);
+Result<TeamRecord> ParseTeam(std::string_view line);
 
 // What every record has.
 struct RecordHead {

@@ -5,10 +5,13 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
+#include <sys/stat.h>
+
 #include <utility>
 
 #include "common/base/check.h"
 #include "common/base/secret_file.h"
+#include "services/hub/snapshot/new_file.h"
 
 namespace cobblestone::hub {
 namespace {
@@ -51,6 +54,26 @@ Result<SigningKey> SigningKey::Read(std::string_view option, const std::string& 
     return Status::InvalidArgument(
         std::string(option) + ": " + path +
         " holds no Ed25519 key in PEM form; `openssl genpkey -algorithm ed25519` makes one");
+  return SigningKey(std::move(key));
+}
+
+Result<SigningKey> SigningKey::Create(const std::string& path) {
+  struct stat there {};
+  if (::lstat(path.c_str(), &there) == 0)
+    return Status::InvalidArgument(path + " exists already; a key is never overwritten");
+  ::ERR_clear_error();
+  auto key = std::make_unique<Key>(::EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"));
+  const std::unique_ptr<BIO, decltype(&::BIO_free)> bytes(::BIO_new(::BIO_s_secmem()), ::BIO_free);
+  COBBLESTONE_CHECK(key->key != nullptr && ::PEM_write_bio_PKCS8PrivateKey(bytes.get(), key->key, nullptr,
+                                                                           nullptr, 0, nullptr, nullptr) == 1,
+                    "OpenSSL cannot make an Ed25519 key");
+  char* text = nullptr;
+  const long size = ::BIO_get_mem_data(bytes.get(), &text);
+  NewFile file;
+  Status s = file.Open(path, 0600);
+  if (s.ok()) s = file.Append({text, static_cast<std::size_t>(size)});
+  if (s.ok()) s = file.Finish();
+  if (!s.ok()) return s;
   return SigningKey(std::move(key));
 }
 

@@ -15,6 +15,9 @@ class SigningKey {
   // From a private file (common/base/secret_file.h) with an Ed25519 key in PEM, as `openssl genpkey -algorithm ed25519`
   // writes it. kInvalidArgument: the file must not be used, or holds no such key. `option`: what named the file.
   static Result<SigningKey> Read(std::string_view option, const std::string& path);
+  // Makes a key from the system's random numbers and writes it to a new private file, in that form; durable on return.
+  // kInvalidArgument: the file exists. kFull, kFatal: it cannot be written.
+  static Result<SigningKey> Create(const std::string& path);
   ~SigningKey();
   SigningKey(SigningKey&&) noexcept;
   SigningKey& operator=(SigningKey&&) noexcept;

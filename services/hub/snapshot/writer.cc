@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/failpoint.h"
 #include "services/hub/snapshot/new_file.h"
 
 namespace cobblestone::hub {
@@ -162,6 +163,7 @@ Result<Previous> SnapshotWriter::Publish(const SigningKey& key) {
   if (Status s = WriteWhole(state_->partial + "/" + kManifestFile, *bytes); !s.ok()) return s;
   if (Status s = WriteWhole(state_->partial + "/" + kSignatureFile, key.Sign(*bytes)); !s.ok()) return s;
   if (Status s = SyncNames(state_->partial); !s.ok()) return s;
+  Failpoint("H1");
   if (::renameat2(AT_FDCWD, state_->partial.c_str(), AT_FDCWD, state_->directory.c_str(), RENAME_NOREPLACE) !=
       0)
     return UnwrittenFile(state_->directory);

@@ -4,6 +4,7 @@ or the given ones. The exit code is 0 if all of them pass."""
 
 import argparse
 import contextlib
+import hashlib
 import http.client
 import json
 import os
@@ -17,11 +18,13 @@ import threading
 import time
 import urllib.request
 
+import hub_feed
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.normpath(os.path.join(HERE, "../../.."))
 HISTORY = os.path.join(SOURCE, "tests/golden/data/s10_mixed_large.in.jsonl.gz")
 FORMER = os.path.join(SOURCE, "tests/golden/export/entities.json")  # has names of hundreds of letters without a space
-STORIES = ("flow", "newcomer", "accounts", "why", "scales", "leaders", "refused", "access", "token", "own", "running", "adopted")
+STORIES = ("flow", "newcomer", "accounts", "why", "scales", "leaders", "refused", "access", "token", "own", "running", "adopted", "hub")
 
 TOKEN = "read-all-of-the-world-0123456789"  # of temporary gateways, which are deleted with their directory
 OPERATE = "operate-on-the-world-0123456789"
@@ -39,12 +42,16 @@ UNBROKEN = "Supercalifragilisticexpialidocious" * 4
 LONG_VIEWS = ["#/flow", "#/refused", "#/refused/0"] + [f"#/p/{ADOPTED_PROJECT}/{view}" for view in (
     f"user/{BUSY}", f"user/{SHY}", f"host/{BUSY_HOST}", "team/4", f"result/{BUSY_RESULT}", "scales", "leaders/users", "leaders/hosts", "leaders/teams",
     "search?q=LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL")]  # fmt: skip
+HUB_VIEWS = ["#/", "#/hub/project/2", f"#/hub/person/{hub_feed.ID['a']}", f"#/hub/project/1/user/{hub_feed.ADA}", f"#/hub/project/1/user/{100 + hub_feed.VOLUNTEERS}", "#/hub/leaders/people", "#/hub/leaders/users?project=1",
+    "#/hub/leaders/teams?by=rac", f"#/hub/host/{hub_feed.HOST_ID}", f"#/hub/team/{hashlib.md5(b'planet three').hexdigest()}", "#/hub/countries", "#/hub/factors",
+    "#/hub/search?q=vol", "#/hub/person/1-2-3", "#/refused"]  # fmt: skip
 FIRST_EVENTS = 8000  # first batch of the traffic: members and some results
 EVENTS_A_STEP = 200
 STEP = 0.5  # s; the traffic lasts for some minutes, and only the first story needs it
 PATIENCE = 180  # s for the program to start, to come to rest, or to end, beside other tests
 
 CONFIG = """\
+role: {role}
 data_directory: {directory}/data
 projects:
   - {{id: 1, name: Rosewood}}
@@ -60,13 +67,13 @@ gateway:
 
 
 class World:
-    def __init__(self, program, anonymous="read", accounts="public", leaders="true"):
+    def __init__(self, program, anonymous="read", accounts="public", leaders="true", role="project"):
         self.program = program
         self.directory = tempfile.mkdtemp(prefix="cobblestone-world-")
         self.base = None  # once the program has logged it
         self.config = os.path.join(self.directory, "config.yaml")
         with open(self.config, "w", encoding="utf-8") as file:
-            file.write(CONFIG.format(directory=self.directory, anonymous=anonymous, accounts=accounts, leaders=leaders))
+            file.write(CONFIG.format(directory=self.directory, anonymous=anonymous, accounts=accounts, leaders=leaders, role=role))
         self.log = os.path.join(self.directory, "run.log")
         tokens = f"read {TOKEN}; operate {OPERATE}; volunteer {TRAFFIC_PROJECT}/{VOLUNTEERS_USER} {VOLUNTEER}"
         with open(self.log, "ab") as log:
@@ -166,6 +173,12 @@ class World:
                 file.write(json.dumps({"id": str(number), "project": ADOPTED_PROJECT, "time": now - 3600, **body}) + "\n")
         self.take(events, "since")
 
+    def hub(self, start):
+        events = os.path.join(self.directory, "feed.jsonl")
+        with open(events, "w", encoding="utf-8") as file:
+            file.writelines(line + "\n" for line in hub_feed.lines(start))
+        self.run("ingest", events, "--source", "feed", "--config", self.config)
+
     def flow(self, events):
         def forever():
             number = 0
@@ -238,7 +251,7 @@ def main():
     }  # fmt: skip
     closed = {"token": {"anonymous": "none"}, "own": {"accounts": "own", "leaders": "false"}}
     wrong = []
-    own_world = {*closed, "running", "adopted"}
+    own_world = {*closed, "running", "adopted", "hub"}
     open_stories = [story for story in options.stories if story not in own_world]
     if open_stories:
         with world(options.program) as here:
@@ -260,6 +273,13 @@ def main():
             wrong += [] if run_story("adopted", here, *more["adopted"]) else ["adopted"]
             # With names wider than a phone.
             wrong += [] if run_story("access", here, *more["access"], "--views", *LONG_VIEWS) else ["access, with long names"]
+    if "hub" in options.stories:
+        with world(options.program, role="hub") as here:
+            start = hub_feed.start_of(time.time())
+            here.hub(start)
+            here.settle()
+            wrong += [] if run_story("hub", here, "--start", str(start)) else ["hub"]
+            wrong += [] if run_story("access", here, *more["access"], "--views", *HUB_VIEWS) else ["access, of a hub"]
     for story, how in closed.items():
         if story not in options.stories:
             continue

@@ -2,6 +2,8 @@
 import { ApiError, get, setToken, token } from "./base/api";
 import { h, replace, svg, type Child, withoutBidi } from "./base/dom";
 import { hashOf, parseRoute, projectOf, type Route } from "./base/route";
+import { hubPlaces, hubView, isOfHub } from "./hub/hub";
+import { searchForm as hubSearchForm } from "./hub/search";
 import type { Id, Project, Viewer } from "./base/types";
 import { askToken } from "./parts/dialog";
 import { asOfLine, link, troubleOf } from "./parts/pieces";
@@ -19,6 +21,7 @@ import "./styles/base.css";
 import "./styles/frame.css";
 import "./styles/parts.css";
 import "./styles/views.css";
+import "./styles/hub.css";
 
 const kProjectKey = "cobblestone.project";
 const kPatience = 250; // ms before a wait shows
@@ -28,12 +31,14 @@ const kIcons = {
   accounts: "M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8Zm-8 9c0-4 3.6-6 8-6s8 2 8 6",
   leaders: "M5 21V10h4v11M10 21V4h4v17M15 21v-8h4v8",
   scales: "M12 4v17M6 21h12M4 8h16M4 8l-2 6h5L4 8Zm16 0-2 6h5l-3-6Z",
+  projects: "M4 5h7v6H4zM13 5h7v6h-7zM4 13h7v6H4zM13 13h7v6h-7z",
+  countries: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM3 12h18M12 3c3 2.5 4 5.5 4 9s-1 6.5-4 9c-3-2.5-4-5.5-4-9s1-6.5 4-9Z",
   refused: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM6 6l12 12",
 };
 
 const kStranger: Viewer = { role: "none", sees_all: true, sees_leaders: true }; // until the gateway has identified the viewer
 
-interface Place {
+export interface Place {
   name: string;
   icon: keyof typeof kIcons;
   views: Route["view"][];
@@ -60,6 +65,7 @@ function icon(name: keyof typeof kIcons): SVGSVGElement {
 
 class Page {
   private projects: Project[] | null = null;
+  private hub = false;
   private viewer = kStranger;
   private loading: AbortController | null = null;
   private shown: AbortController | null = null;
@@ -106,12 +112,16 @@ class Page {
     if (this.projects === null) {
       const answer = await get<Project[]>("projects", signal);
       this.projects = answer.data;
+      this.hub = answer.role === "hub";
       this.viewer = answer.viewer ?? kStranger;
     }
     return this.projects;
   }
 
-  private async viewOf(route: Route, context: Context): Promise<View> {
+  private async viewOf(asked: Route, context: Context): Promise<View> {
+    // The first view of a hub has the address that the first view of a pipeline has.
+    const route: Route = this.hub && asked.view === "flow" ? { view: "hub-projects" } : asked;
+    if (isOfHub(route)) return hubView(context, route);
     const project = this.projectFor(route);
     switch (route.view) {
       case "flow": return flowView(context);
@@ -197,8 +207,9 @@ class Page {
     const project = this.projectFor(route);
     const actions: Child[] = [];
     if (error instanceof ApiError && error.needsToken) actions.push(h("button", { type: "button", class: "strong", onclick: () => this.enterToken() }, "Enter a token"));
-    if (error instanceof ApiError && error.status === 404 && project !== null) {
-      actions.push(link({ view: "search", project, q: "", kind: null }, "Find an account"));
+    if (error instanceof ApiError && error.status === 404) {
+      if (this.hub) actions.push(link({ view: "hub-search", q: "" }, "Find a person"));
+      else if (project !== null) actions.push(link({ view: "search", project, q: "", kind: null }, "Find an account"));
     }
     actions.push(h("button", { type: "button", class: "quiet", onclick: again }, "Try again"));
     const node = h("div", { class: "trouble", "data-trouble": error instanceof ApiError ? String(error.status) : "page" },
@@ -210,7 +221,7 @@ class Page {
     const project = this.projectFor(route);
     const projects = this.projects ?? [];
     const of_all = !("project" in route);
-    const select = projects.length > 1 && h("select", { id: "project", "aria-label": "Project" },
+    const select = !this.hub && projects.length > 1 && h("select", { id: "project", "aria-label": "Project" },
       of_all && h("option", { value: "", selected: true }, "All projects"),
       projects.map((p) => h("option", { value: String(p.project), selected: !of_all && String(p.project) === String(project) }, p.name || `Project ${p.project}`)));
     if (select) {
@@ -224,7 +235,11 @@ class Page {
         else location.hash = to;
       });
     }
-    const q = route.view === "search" ? route.q : "";
+    const q = route.view === "search" || route.view === "hub-search" ? route.q : "";
+    const places = this.hub ? hubPlaces(this.viewer) : navigation(this.viewer);
+    const here = this.hub && route.view === "flow" ? "hub-projects" : route.view;
+    const go = (to: Route) => { location.hash = hashOf(to); };
+    const search = this.hub ? hubSearchForm(go, q, "search", "People") : project !== null && searchForm({ go }, project, q, null, "search", "Accounts");
     const toggle = h("button", { type: "button", class: "theme" });
     const label = () => {
       const other = theme() === "dark" ? "light" : "dark";
@@ -239,18 +254,18 @@ class Page {
     onTheme(label, this.headShown.signal);
     replace(this.head,
       h("div", { class: "head-inner" },
-        h("a", { class: "brand", href: "#/flow" }, svg("svg", { class: "logo", viewBox: "0 0 32 32", "aria-hidden": "true" },
+        h("a", { class: "brand", href: this.hub ? "#/hub" : "#/flow" }, svg("svg", { class: "logo", viewBox: "0 0 32 32", "aria-hidden": "true" },
           svg("rect", { x: 2, y: 4, width: 12, height: 10, rx: 3 }), svg("rect", { x: 17, y: 4, width: 13, height: 10, rx: 3 }),
           svg("rect", { x: 2, y: 17, width: 17, height: 11, rx: 3 }), svg("rect", { x: 22, y: 17, width: 8, height: 11, rx: 3 })), h("span", {}, "Cobblestone")),
         h("nav", { class: "nav", "aria-label": "Views" },
-          navigation(this.viewer).map((n) => h("a", { href: hashOf(n.to(project)), "aria-current": n.views.includes(route.view) ? "page" : null }, icon(n.icon), h("span", {}, n.name)))),
-        project !== null && this.viewer.sees_all && searchForm({ go: (to) => { location.hash = hashOf(to); } }, project, q, null, "search", "Accounts"),
+          places.map((n) => h("a", { href: hashOf(n.to(project)), "aria-current": n.views.includes(here) ? "page" : null }, icon(n.icon), h("span", {}, n.name)))),
+        this.viewer.sees_all && search,
         h("div", { class: "head-end" }, select, toggle)));
   }
 
   private drawFoot(): void {
     replace(this.foot,
-      h("p", {}, "Cobblestone: exact credit, each grant explainable."),
+      h("p", {}, this.hub ? "A Cobblestone federation hub: what projects publish, with its age and its reasons." : "Cobblestone: exact credit, each grant explainable."),
       h("p", {}, token()
         ? h("button", { type: "button", class: "quiet", onclick: () => { setToken(""); this.forget(); void this.show(); } }, "Forget my token")
         : h("button", { type: "button", class: "quiet", onclick: () => this.enterToken() }, "Enter a token"),

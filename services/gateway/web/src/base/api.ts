@@ -18,6 +18,7 @@ export class ApiError extends Error {
 export interface Answer<T> {
   as_of?: AsOf;
   data: T;
+  role?: "project" | "hub"; // of the deployment, with the projects
   viewer?: Viewer; // with the projects
 }
 

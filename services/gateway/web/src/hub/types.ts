@@ -1,0 +1,169 @@
+// The fields of the hub's answers (api/v1/federation) that the page reads.
+import type { CreditText, Double, Id, Kind } from "../base/types";
+
+export interface Edition {
+  edition: number;
+  state: "arriving" | "complete" | "held";
+  published_time: Double;
+  begun_time: Double;
+  ended_time: Double;
+  reason?: string;
+  released?: boolean;
+  whole: boolean;
+  sums: { kind: Kind; accounts: number; total: CreditText; changed: number }[];
+}
+
+export interface HubProject {
+  project: Id;
+  name: string;
+  url: string;
+  mode: "files" | "direct";
+  retired: boolean;
+  shared_account: boolean;
+  points_per_cobblestone: Double;
+  condition: string;
+  condition_reason?: string;
+  condition_time: Double;
+  app_versions: number;
+  complete_edition: number;
+  held_edition: number;
+  held_reason?: string;
+  published_time?: Double;
+  unknown_since?: Double; // 0: known
+  users?: number;
+  hosts?: number;
+  teams?: number;
+  total?: CreditText;
+  rac?: Double;
+  editions?: Edition[];
+}
+
+export interface ProjectDay {
+  day: number;
+  credit: CreditText;
+  accounts?: number;
+  edition?: number;
+}
+
+export interface Standing {
+  cpid: string;
+  first_day: number;
+  last_day: number;
+  standing: string;
+  counts: boolean;
+}
+
+// A row of a list. People have `identity` and `projects`, accounts of a project have `id`.
+export interface Row {
+  rank: number;
+  id?: Id;
+  project?: Id;
+  project_name?: string;
+  identity?: string;
+  key?: string;
+  name?: string;
+  country?: string;
+  total: CreditText;
+  cobblestones?: CreditText; // the total, of a project with other points
+  rac: Double;
+  projects?: number;
+  members?: number;
+  people?: number;
+}
+
+export interface HubAccount {
+  kind: Kind;
+  project: Id;
+  project_name: string;
+  id: Id;
+  name: string;
+  country: string;
+  url: string;
+  description?: string;
+  create_time: Double;
+  total: CreditText;
+  rac: Double;
+  edition: number;
+  cpid?: string;
+  team?: Id;
+  team_name?: string;
+  owner?: Id;
+  rank_total?: number;
+  rank_rac?: number;
+  of?: number;
+  team_members?: number;
+  days?: { day: number; credit: CreditText; correction?: boolean }[];
+  // Of a person's account:
+  in_sum?: boolean;
+  cobblestones?: CreditText; // the total, of a project with other points
+  ids?: Standing[];
+}
+
+export interface Possible {
+  identity: string;
+  project: Id;
+  user: Id;
+  cpid: string;
+  standing: string;
+}
+
+export interface HubCorrection {
+  project: Id;
+  day_about: number | null; // null: the project does not say
+  day_came: number;
+  credit: CreditText;
+  note?: string;
+}
+
+export interface PersonDay {
+  day: number;
+  credit: Record<string, CreditText>;
+}
+
+export interface Person {
+  identity: string;
+  name?: string;
+  country?: string;
+  total: CreditText;
+  rac: Double;
+  rank_total?: number;
+  rank_rac?: number;
+  of?: number;
+  accounts: HubAccount[];
+  possible: Possible[];
+  days?: PersonDay[];
+  corrections?: HubCorrection[];
+}
+
+export interface LeftOut {
+  project: Id;
+  name: string;
+  app_version: Id;
+  plan_class: string;
+  reason: string;
+  words: string;
+}
+
+export interface Factor {
+  plan_class: string;
+  resource: string;
+  factor: Double;
+  target: Double;
+  is_default: boolean;
+  contributions: { project: Id; name: string; credit: Double; weight: Double; value: Double; app_versions: Id[] }[];
+  left_out: LeftOut[];
+}
+
+export interface Factors {
+  sequence: number;
+  newest: number;
+  as_of: Double;
+  factors: Factor[];
+  left_out: LeftOut[];
+}
+
+export interface World {
+  width: number;
+  height: number;
+  countries: { name: string; also?: string[]; path?: string; at?: [number, number] }[];
+}

@@ -1,0 +1,571 @@
+#include "services/view/hub/hub_index_build.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+
+#include "common/credit/model/constants.h"
+#include "common/stream/watermarks.h"
+#include "common/wire/control/topics.h"
+#include "services/feeds/feed_rows.h"
+#include "services/feeds/feeds_stage.h"
+#include "services/identity/identity_rows.h"
+#include "services/members/member_rows.h"
+#include "services/view/folded.h"
+#include "services/view/hub/cobblestones.h"
+
+namespace cobblestone::view {
+
+namespace {
+
+constexpr std::size_t kMostProjects = std::numeric_limits<std::uint16_t>::max();
+constexpr std::size_t kMostAccounts = kNowhere - 1;
+constexpr std::size_t kMostNameBytes = 0xF0000000;  // offsets have 32 bits
+constexpr std::uint64_t kRowsBetweenLooks = 4096;
+
+// The first bytes of a text, not ending within a character.
+std::string_view FirstBytes(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (text[most] & 0xC0) == 0x80) --most;
+  return text.substr(0, most);
+}
+
+Place PlaceOf(std::size_t n) { return static_cast<Place>(n); }
+
+void Count(std::uint16_t* count) {
+  if (*count < std::numeric_limits<std::uint16_t>::max()) ++*count;
+}
+
+class HubIndexBuild {
+ public:
+  HubIndexBuild(const HubRows& rows, double now, const std::function<bool()>& stopped)
+      : rows_(rows), now_(now), stopped_(stopped), index_(std::make_shared<HubIndex>()) {
+    index_->as_of = now;
+    index_->leading = rows.leading;
+    index_->members = rows.members;
+    index_->names.push_back('\0');
+    index_->countries.emplace_back();
+  }
+
+  Result<std::shared_ptr<const HubIndex>> Build(const HubIndex* before) {
+    if (before != nullptr) Reserve(*before);
+    if (Status s = ReadProjects(); !s.ok()) return s;
+    if (Status s = ReadTeams(); !s.ok()) return s;
+    if (Status s = ReadUsers(); !s.ok()) return s;
+    if (Status s = ReadHosts(); !s.ok()) return s;
+    if (Status s = FindPeople(); !s.ok()) return s;
+    AddPeople();
+    SortPeople();
+    AddMembers();
+    AddGroups();
+    AddCountries();
+    if (stopped_()) return Stopped();
+    return std::shared_ptr<const HubIndex>(std::move(index_));
+  }
+
+ private:
+  static Status Stopped() { return Status::Retry("the index of accounts is not needed any more"); }
+
+  // Vectors that grow hold up to three times their size for a moment.
+  void Reserve(const HubIndex& before) {
+    const auto like = [](auto& vector, std::size_t size) { vector.reserve(size + size / 50); };
+    like(index_->users.all, before.users.all.size());
+    like(index_->hosts.all, before.hosts.all.size());
+    like(index_->teams.all, before.teams.all.size());
+    like(index_->people, before.people.size());
+    like(index_->names, before.names.size());
+  }
+
+  Status ReadProjects() {
+    Status read = ForEach(*rows_.leading, feeds::kProjectsTable,
+                          [&](const stream::Key& key, const feeds::ProjectRow& row) {
+                            index_->projects.push_back({.id = ProjectId(key.project),
+                                                        .points = PointsPerCobblestone(row.project),
+                                                        .shared = row.project.shared_account,
+                                                        .direct = row.project.mode == wire::FeedMode::kDirect,
+                                                        .complete = row.complete,
+                                                        .whole = row.whole});
+                            return Status::Ok();
+                          });
+    if (!read.ok()) return read;
+    if (index_->projects.size() > kMostProjects)
+      return Status::Fatal("a hub has at most " + std::to_string(kMostProjects) + " projects");
+    std::sort(index_->projects.begin(), index_->projects.end(),
+              [](const IndexedProject& a, const IndexedProject& b) { return a.id < b.id; });
+    return Status::Ok();
+  }
+
+  // Visits every account of the kind as readers see it: each(project's place, its id, the account).
+  template <class Each>
+  Status ForEachSeen(const stream::TableSpec<members::MemberRow>& table, Each&& each) {
+    std::uint64_t visited = 0;
+    const IndexedProject* of = nullptr;
+    for (const auto& slot : rows_.members) {
+      Status read = ForEach(*slot, table, [&](const stream::Key& key, const members::MemberRow& row) {
+        if (++visited % kRowsBetweenLooks == 0 && stopped_()) return Stopped();
+        if (of == nullptr || of->id.value != key.project) of = index_->FindProject(ProjectId(key.project));
+        if (of == nullptr) return Status::Ok();  // the project was registered a moment ago
+        if (row.now.edition > of->complete && row.before && row.before->edition > of->complete)
+          return Status::Retry("the rows of accounts are newer than those of editions; try again");
+        if (of->direct && &table == &members::kUsersTable) AddDays(*of, row);
+        const wire::FeedAccount* seen = members::SeenOf(row, of->complete, of->whole);
+        if (seen == nullptr) return Status::Ok();
+        return each(PlaceOf(static_cast<std::size_t>(of - index_->projects.data())), key.id, *seen);
+      });
+      if (!read.ok()) return read;
+    }
+    return Status::Ok();
+  }
+
+  template <class Entry>
+  Status AddEntry(RankedEntries<Entry>& entries, Entry entry) {
+    if (entries.all.size() >= kMostAccounts)
+      return Status::Fatal("a hub has at most " + std::to_string(kMostAccounts) + " accounts of a kind");
+    entries.all.push_back(std::move(entry));
+    return Status::Ok();
+  }
+
+  [[nodiscard]] double RecentNow(const wire::FeedAccount& account) const {
+    const double recent = credit::DecayedAverage({.value = account.recent, .time = account.recent_time}, now_,
+                                                 credit::kRecentAverageHalfLife);
+    return std::isfinite(recent) && recent > 0 ? recent : 0;
+  }
+
+  // Sorts all entries, and sets each project's range and sum.
+  template <class Entry>
+  void Sort(RankedEntries<Entry>& entries, PlaceRange IndexedProject::*range,
+            IndexedSum IndexedProject::*sum) {
+    std::sort(entries.all.begin(), entries.all.end(), [](const Entry& a, const Entry& b) {
+      return a.project != b.project ? a.project < b.project : a.id < b.id;
+    });
+    Place at = 0;
+    for (std::size_t p = 0; p < index_->projects.size(); ++p) {
+      IndexedProject& project = index_->projects[p];
+      PlaceRange& of = project.*range;
+      of.begin = at;
+      for (; at < entries.all.size() && entries.all[at].project == p; ++at) {
+        (project.*sum).total += entries.all[at].total;
+        (project.*sum).recent += entries.all[at].recent;
+      }
+      of.end = at;
+    }
+    for (std::vector<Place>& order : entries.by) {
+      order.resize(entries.all.size());
+      std::iota(order.begin(), order.end(), Place{0});
+    }
+    const auto& all = entries.all;
+    for (const IndexedProject& project : index_->projects) {
+      const PlaceRange of = project.*range;
+      const auto order = [&](HubRank by, auto&& before) {
+        std::vector<Place>& places = entries.by[static_cast<std::size_t>(by)];
+        std::sort(places.begin() + of.begin, places.begin() + of.end, before);
+      };
+      order(HubRank::kTotal, [&](Place a, Place b) {
+        return all[a].total != all[b].total ? all[a].total > all[b].total : a < b;
+      });
+      order(HubRank::kRecent, [&](Place a, Place b) {
+        return all[a].recent != all[b].recent ? all[a].recent > all[b].recent : a < b;
+      });
+    }
+  }
+
+  Status ReadTeams() {
+    Status read =
+        ForEachSeen(members::kTeamsTable, [&](Place p, std::uint64_t id, const wire::FeedAccount& seen) {
+          IndexedTeam team{.id = id,
+                           .total = seen.total_micro,
+                           .recent = RecentNow(seen),
+                           .project = static_cast<std::uint16_t>(p)};
+          if (!seen.name.empty() && !index_->projects[p].shared) team.group = GroupOf(seen.name);
+          return AddEntry(index_->teams, std::move(team));
+        });
+    if (!read.ok()) return read;
+    Sort(index_->teams, &IndexedProject::teams, &IndexedProject::of_teams);
+    return Status::Ok();
+  }
+
+  Place GroupOf(const std::string& name) {
+    const TeamNameKey key = TeamNameKeyOf(name);
+    const auto [at, is_new] = groups_.try_emplace(key, PlaceOf(index_->groups.size()));
+    if (is_new) index_->groups.push_back({.key = key});
+    return at->second;
+  }
+
+  std::uint16_t CountryOf(const std::string& name) {
+    if (name.empty() || name == "None") return 0;
+    const auto known = country_numbers_.find(name);
+    if (known != country_numbers_.end()) return known->second;
+    if (index_->countries.size() >= kMostCountries) return 0;
+    const auto number = static_cast<std::uint16_t>(index_->countries.size());
+    index_->countries.push_back({.name = name});
+    country_numbers_.emplace(name, number);
+    return number;
+  }
+
+  std::uint32_t AddName(const std::string& name) {
+    if (name.empty() || index_->names.size() > kMostNameBytes) return 0;
+    const auto offset = static_cast<std::uint32_t>(index_->names.size());
+    std::string folded = Folded(name);
+    std::replace(folded.begin(), folded.end(), '\0', ' ');
+    index_->names += FirstBytes(folded, HubIndex::kLongestName);
+    index_->names += '\0';
+    return offset;
+  }
+
+  Status ReadUsers() {
+    Status read =
+        ForEachSeen(members::kUsersTable, [&](Place p, std::uint64_t id, const wire::FeedAccount& seen) {
+          IndexedUser user{.id = id,
+                           .total = seen.total_micro,
+                           .recent = RecentNow(seen),
+                           .created = CreatedOf(seen.create_time),
+                           .name = AddName(seen.name),
+                           .country = CountryOf(seen.country),
+                           .project = static_cast<std::uint16_t>(p)};
+          if (seen.team != 0) user.team = index_->FindTeam(index_->projects[p].id, seen.team);
+          return AddEntry(index_->users, std::move(user));
+        });
+    if (!read.ok()) return read;
+    if (read = AddOlderDaysOfDirect(); !read.ok()) return read;
+    Sort(index_->users, &IndexedProject::users, &IndexedProject::of_users);
+    for (IndexedProject& project : index_->projects) {
+      std::vector<bool> found(index_->countries.size());
+      for (Place user = project.users.begin; user < project.users.end; ++user)
+        found[index_->users.all[user].country] = true;
+      project.countries = static_cast<std::uint32_t>(std::count(found.begin() + 1, found.end(), true));
+    }
+    return Status::Ok();
+  }
+
+  void AddDays(ProjectId project, const std::vector<credit::DaySum>& days) {
+    for (const credit::DaySum& day : days) days_[project.value][day.day] += day.micro;
+  }
+
+  // The newest days of an account, without what readers do not see yet.
+  void AddDays(const IndexedProject& project, const members::MemberRow& row) {
+    AddDays(project.id, row.days);
+    if (row.now.edition > project.complete && row.arriving.micro != 0)
+      days_[project.id.value][row.arriving.day] -= row.arriving.micro;
+  }
+
+  Status AddOlderDaysOfDirect() {
+    const bool any = std::any_of(index_->projects.begin(), index_->projects.end(),
+                                 [](const IndexedProject& project) { return project.direct; });
+    for (const auto& slot : any ? rows_.members : decltype(rows_.members){}) {
+      Status read = ForEach(*slot, members::kUserDaysTable,
+                            [&](const stream::Key& key, const credit::DayBlock<credit::DaySum>& block) {
+                              const IndexedProject* of = index_->FindProject(ProjectId(key.project));
+                              if (of != nullptr && of->direct) AddDays(of->id, block.days);
+                              return Status::Ok();
+                            });
+      if (!read.ok()) return read;
+    }
+    for (IndexedProject& project : index_->projects)
+      for (const auto& [day, micro] : days_[project.id.value])
+        project.days.push_back({.micro = micro, .day = day});
+    days_.clear();
+    return Status::Ok();
+  }
+
+  static std::uint32_t CreatedOf(double time) {
+    return time >= 1 && time < std::numeric_limits<std::uint32_t>::max() ? static_cast<std::uint32_t>(time)
+                                                                         : 0;
+  }
+
+  Status ReadHosts() {
+    Status read =
+        ForEachSeen(members::kHostsTable, [&](Place p, std::uint64_t id, const wire::FeedAccount& seen) {
+          const auto cpid = federation::ParseCpid(seen.cross_project_id);
+          const IndexedHost host{.id = id,
+                                 .total = seen.total_micro,
+                                 .recent = RecentNow(seen),
+                                 .cpid = cpid ? cpid->high >> 16 : 0,
+                                 .project = p};
+          if (seen.owner != 0) {
+            const Place owner = index_->FindUser(index_->projects[p].id, seen.owner);
+            if (owner != kNowhere) Count(&index_->users.all[owner].hosts);
+            if (owner != kNowhere && host.recent >= kUsedRecent) Count(&index_->users.all[owner].used_hosts);
+          }
+          return AddEntry(index_->hosts, host);
+        });
+    if (!read.ok()) return read;
+    Sort(index_->hosts, &IndexedProject::hosts, &IndexedProject::of_hosts);
+    const auto& all = index_->hosts.all;
+    for (std::size_t host = 0; host < all.size(); ++host)
+      if (all[host].cpid != 0) index_->hosts_by_cpid.push_back(PlaceOf(host));
+    std::sort(index_->hosts_by_cpid.begin(), index_->hosts_by_cpid.end(), [&](Place a, Place b) {
+      return all[a].cpid != all[b].cpid ? all[a].cpid < all[b].cpid : a < b;
+    });
+    return Status::Ok();
+  }
+
+  // The user with this number and creation time, unless it is shared.
+  Place CountedUser(const federation::AccountKey& key) const {
+    const Place user = index_->FindUser(ProjectId(key.project), key.user);
+    if (user == kNowhere || index_->users.all[user].created != key.create_time) return kNowhere;
+    return index_->projects[index_->users.all[user].project].shared ? kNowhere : user;
+  }
+
+  // Sets leader_: for each user the user who stands for the person; nowhere for shared accounts.
+  Status FindPeople() {
+    leader_.resize(index_->users.all.size());
+    for (std::size_t user = 0; user < leader_.size(); ++user)
+      leader_[user] = index_->projects[index_->users.all[user].project].shared ? kNowhere : PlaceOf(user);
+    // Identities whose eldest account is not exported, or is shared.
+    std::map<federation::AccountKey, Place> headless;
+    std::uint64_t visited = 0;
+    return ForEach(
+        *rows_.leading, identity::kUsersTable, [&](const stream::Key& key, const federation::UserRow& row) {
+          if (++visited % kRowsBetweenLooks == 0 && stopped_()) return Stopped();
+          for (const federation::AccountRow& account : row.accounts) {
+            const Place user =
+                CountedUser({.project = key.project, .user = key.id, .create_time = account.create_time});
+            if (user == kNowhere || account.edges.empty()) continue;
+            const Place eldest = CountedUser(account.identity);
+            leader_[user] =
+                eldest != kNowhere ? eldest : headless.try_emplace(account.identity, user).first->second;
+          }
+          return Status::Ok();
+        });
+  }
+
+  void AddPeople() {
+    std::vector<Place> person_of(leader_.size(), kNowhere);
+    for (std::size_t at = 0; at < leader_.size(); ++at) {
+      IndexedUser& user = index_->users.all[at];
+      if (leader_[at] == kNowhere) continue;
+      Place& person = person_of[leader_[at]];
+      if (person == kNowhere) {
+        person = PlaceOf(index_->people.size());
+        index_->people.push_back({.shown = leader_[at], .country = index_->users.all[leader_[at]].country});
+      }
+      user.person = person;
+      IndexedPerson& sum = index_->people[person];
+      const double points = index_->projects[user.project].points;
+      sum.total += InCobblestones(user.total, points);
+      sum.recent += user.recent / points;
+    }
+    leader_ = {};
+  }
+
+  // By total: a person's place changes. Then everything that refers to people.
+  void SortPeople() {
+    auto& people = index_->people;
+    std::vector<Place> order(people.size());
+    std::iota(order.begin(), order.end(), Place{0});
+    std::sort(order.begin(), order.end(), [&](Place a, Place b) {
+      return people[a].total != people[b].total ? people[a].total > people[b].total
+                                                : people[a].shown < people[b].shown;
+    });
+    std::vector<Place> place_of(people.size());
+    std::vector<IndexedPerson> sorted(people.size());
+    for (std::size_t n = 0; n < order.size(); ++n) {
+      place_of[order[n]] = PlaceOf(n);
+      sorted[n] = people[order[n]];
+    }
+    people = std::move(sorted);
+    std::vector<Place> next(people.size() + 1);
+    for (IndexedUser& user : index_->users.all) {
+      if (user.person == kNowhere) continue;
+      user.person = place_of[user.person];
+      ++next[user.person + 1];
+    }
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    for (std::size_t n = 0; n < people.size(); ++n) people[n].first = next[n];
+    index_->users_by_person.resize(next.back());
+    const auto& users = index_->users.all;
+    for (std::size_t user = 0; user < users.size(); ++user)  // ascending, so by project within a person
+      if (users[user].person != kNowhere) index_->users_by_person[next[users[user].person]++] = PlaceOf(user);
+    for (std::size_t n = 0; n < people.size(); ++n) people[n].projects = ProjectsOf(PlaceOf(n));
+    index_->people_by_recent = std::move(order);
+    std::iota(index_->people_by_recent.begin(), index_->people_by_recent.end(), Place{0});
+    std::sort(index_->people_by_recent.begin(), index_->people_by_recent.end(), [&](Place a, Place b) {
+      return people[a].recent != people[b].recent ? people[a].recent > people[b].recent : a < b;
+    });
+    index_->people_by_name = std::move(place_of);
+    std::iota(index_->people_by_name.begin(), index_->people_by_name.end(), Place{0});
+    std::sort(index_->people_by_name.begin(), index_->people_by_name.end(), [&](Place a, Place b) {
+      const int order_of =
+          index_->NameOf(users[people[a].shown]).compare(index_->NameOf(users[people[b].shown]));
+      return order_of != 0 ? order_of < 0 : a < b;
+    });
+  }
+
+  [[nodiscard]] std::uint16_t ProjectsOf(Place person) const {
+    std::uint16_t count = 0;
+    Place last = kNowhere;
+    for (const Place user : index_->AccountsOf(person)) {
+      if (index_->users.all[user].project != last) Count(&count);
+      last = index_->users.all[user].project;
+    }
+    return count;
+  }
+
+  void AddMembers() {
+    auto& teams = index_->teams.all;
+    for (const IndexedUser& user : index_->users.all)
+      if (user.team != kNowhere) ++teams[user.team].members;
+    std::vector<Place> next(teams.size());
+    Place at = 0;
+    for (std::size_t n = 0; n < teams.size(); ++n) {
+      next[n] = teams[n].first_member = at;
+      at += teams[n].members;
+    }
+    index_->users_by_team.resize(at);
+    for (std::size_t user = 0; user < index_->users.all.size(); ++user)
+      if (const Place team = index_->users.all[user].team; team != kNowhere)
+        index_->users_by_team[next[team]++] = PlaceOf(user);
+  }
+
+  void AddGroups() {
+    auto& groups = index_->groups;
+    auto& teams = index_->teams.all;
+    for (const IndexedTeam& team : teams) {
+      if (team.group == kNowhere) continue;
+      IndexedGroup& group = groups[team.group];
+      const double points = index_->projects[team.project].points;
+      group.total += InCobblestones(team.total, points);
+      group.recent += team.recent / points;
+      group.members += team.members;
+      ++group.teams;
+    }
+    std::vector<Place> order(groups.size());
+    std::iota(order.begin(), order.end(), Place{0});
+    std::sort(order.begin(), order.end(), [&](Place a, Place b) {
+      return groups[a].total != groups[b].total ? groups[a].total > groups[b].total
+                                                : groups[a].key < groups[b].key;
+    });
+    std::vector<IndexedGroup> sorted(groups.size());
+    std::vector<Place> place_of(groups.size());
+    Place first = 0;
+    for (std::size_t n = 0; n < order.size(); ++n) {
+      place_of[order[n]] = PlaceOf(n);
+      sorted[n] = groups[order[n]];
+      sorted[n].first = first;
+      first += sorted[n].teams;
+    }
+    groups = std::move(sorted);
+    for (std::size_t n = 0; n < teams.size(); ++n) {
+      if (teams[n].group == kNowhere) continue;
+      teams[n].group = place_of[teams[n].group];
+      index_->teams_by_group.push_back(PlaceOf(n));
+    }
+    std::sort(index_->teams_by_group.begin(), index_->teams_by_group.end(), [&](Place a, Place b) {
+      if (teams[a].group != teams[b].group) return teams[a].group < teams[b].group;
+      const auto total_a = InCobblestones(teams[a].total, index_->projects[teams[a].project].points);
+      const auto total_b = InCobblestones(teams[b].total, index_->projects[teams[b].project].points);
+      return total_a != total_b ? total_a > total_b : a < b;
+    });
+    for (IndexedGroup& group : groups) group.shown = index_->teams_by_group[group.first];
+    std::iota(order.begin(), order.end(), Place{0});
+    index_->groups_by_key = order;
+    std::sort(index_->groups_by_key.begin(), index_->groups_by_key.end(),
+              [&](Place a, Place b) { return groups[a].key < groups[b].key; });
+    std::sort(order.begin(), order.end(), [&](Place a, Place b) {
+      return groups[a].recent != groups[b].recent ? groups[a].recent > groups[b].recent : a < b;
+    });
+    index_->groups_by_recent = std::move(order);
+  }
+
+  void AddCountries() {
+    auto& countries = index_->countries;
+    for (const IndexedPerson& person : index_->people) {
+      IndexedCountry& country = countries[person.country];
+      country.total += person.total;
+      country.recent += person.recent;
+      ++country.people;
+    }
+    std::vector<Place> shown;
+    for (std::size_t n = 1; n < countries.size(); ++n)
+      if (countries[n].people > 0) shown.push_back(PlaceOf(n));
+    const auto by = [&](HubRank rank, auto&& greater) {
+      std::vector<Place>& order = index_->countries_by[static_cast<std::size_t>(rank)];
+      order = shown;
+      std::sort(order.begin(), order.end(), [&](Place a, Place b) {
+        if (greater(countries[a], countries[b])) return true;
+        return !greater(countries[b], countries[a]) && countries[a].name < countries[b].name;
+      });
+    };
+    by(HubRank::kTotal, [](const auto& a, const auto& b) { return a.total > b.total; });
+    by(HubRank::kRecent, [](const auto& a, const auto& b) { return a.recent > b.recent; });
+  }
+
+  const HubRows& rows_;
+  const double now_;
+  const std::function<bool()>& stopped_;
+  std::shared_ptr<HubIndex> index_;
+  std::map<TeamNameKey, Place> groups_;
+  std::unordered_map<std::string, std::uint16_t> country_numbers_;
+  std::map<std::uint32_t, std::map<std::int64_t, credit::MicroTotal>> days_;  // by project and day
+  std::vector<Place> leader_;
+};
+
+// How many of the barriers and ticks of FEEDS the rows of a MEMBERS partition have passed.
+Result<std::uint64_t> PassedBy(const Rows& members) {
+  const auto row = Find(members, members::kWatermarksTable, stream::Key{});
+  if (!row.ok()) return row.status();
+  return *row ? (*row)->passed : 0;
+}
+
+Result<std::uint64_t> PositionOf(State& state, Stage stage, std::uint32_t partition, const Rows& rows,
+                                 wire::Topic topic) {
+  const auto meta = rows.Meta();
+  if (!meta.ok()) return meta.status();
+  const auto inputs = state.InputsOf(stage, partition);
+  for (std::size_t n = 0; n < inputs.size() && n < meta->next.size(); ++n)
+    if (inputs[n].topic == topic) return meta->next[n];
+  return std::uint64_t{0};
+}
+
+Status AddEditions(const Rows& leading, std::string* text) {
+  return ForEach(leading, feeds::kProjectsTable, [&](const stream::Key& key, const feeds::ProjectRow& row) {
+    *text += std::to_string(key.project) + ' ' + std::to_string(row.complete) + ' ' +
+             std::to_string(row.whole) + ' ' + std::to_string(PointsPerCobblestone(row.project)) +
+             (row.project.shared_account ? " shared\n" : "\n");
+    return Status::Ok();
+  });
+}
+
+}  // namespace
+
+Result<HubRows> ReadHubRows(State& state) {
+  HubRows rows;
+  // FEEDS first: rows of MEMBERS that are newer have the older version of an account, too.
+  auto leading = state.Of(Stage::kCoordinator, 0);
+  if (!leading.ok()) return leading.status();
+  rows.leading = std::move(*leading);
+  const auto relay = Find(*rows.leading, feeds::kRelayTable, stream::Key{});
+  if (!relay.ok()) return relay.status();
+  const std::uint64_t sent = *relay ? (*relay)->watermarks : 0;
+  for (std::uint32_t partition = 0; partition < state.partitions(); ++partition) {
+    auto members = state.Of(Stage::kAccounts, partition);
+    if (!members.ok()) return members.status();
+    const auto passed = PassedBy(**members);
+    if (!passed.ok()) return passed.status();
+    if (*passed < sent)
+      return Status::Retry(
+          "the state on disk of accounts is older than that of editions; try again in a moment");
+    for (const wire::Topic topic : {wire::kHosts, wire::kUsers, wire::kTeams}) {
+      const auto position = PositionOf(state, Stage::kAccounts, partition, **members, topic);
+      if (!position.ok()) return position.status();
+      rows.positions.push_back(*position);
+    }
+    rows.members.push_back(std::move(*members));
+  }
+  const auto facts = PositionOf(state, Stage::kCoordinator, 0, *rows.leading, wire::kIdentityFacts);
+  if (!facts.ok()) return facts.status();
+  rows.editions = std::to_string(*facts) + "\n";
+  if (Status s = AddEditions(*rows.leading, &rows.editions); !s.ok()) return s;
+  return rows;
+}
+
+Result<std::shared_ptr<const HubIndex>> BuildHubIndex(const HubRows& rows, double now, const HubIndex* before,
+                                                      const std::function<bool()>& stopped) {
+  return HubIndexBuild(rows, now, stopped).Build(before);
+}
+
+}  // namespace cobblestone::view

@@ -1,0 +1,303 @@
+// A federation hub and the owners of accounts: signed proofs, people who leave, deletions, and accounts that belong to an
+// account manager. The hub runs in this process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/refused_codec.h"
+#include "services/view/hub/hub_index_build.h"
+#include "services/view/hub_questions.h"
+#include "tests/robustness/hub_outcome.h"
+#include "tests/support/signing_project.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using wire::AccountKind;
+using wire::EditionState;
+using wire::FeedAccount;
+
+constexpr double kDay = 86400;
+constexpr double kStart = 1.7e9;  // 2023-11-14
+
+class HubWorld : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto engine = embedded::Engine::Open(BusyHubSettings(dir_ / "data"), [](const std::string&) {});
+    ASSERT_TRUE(engine.ok()) << engine.status().message();
+    engine_ = std::move(*engine);
+    engine_->Start();
+    questions_ = std::make_unique<view::HubQuestions>(engine_->live_state(), [] { return kStart; });
+  }
+  void TearDown() override {
+    questions_.reset();
+    EXPECT_TRUE(engine_->Stop().ok());
+  }
+
+  // `day`: after kStart.
+  void Add(std::uint32_t project, double day, wire::EventBody body) {
+    const std::string envelope =
+        wire::EncodeEvent({.head = {.id = ++id_, .project = ProjectId(project), .time = kStart + day * kDay},
+                           .body = std::move(body)});
+    const auto routing = wire::PeekRouting(envelope);
+    events_.push_back({envelope, routing && routing->key == wire::KeyKind::kBroadcast});
+  }
+  // Everything so far has been processed when this returns.
+  void Send() {
+    const Status sent = Ingest(*engine_, events_);
+    ASSERT_TRUE(sent.ok()) << sent.message();
+  }
+  void Project(std::uint32_t project, const SigningProject* signer = nullptr, bool shared = false) {
+    Add(project, 0,
+        wire::FeedProject{.name = "project " + std::to_string(project),
+                          .url = "https://p" + std::to_string(project) + ".example/",
+                          .mode = wire::FeedMode::kFiles,
+                          .ownership_key = signer == nullptr ? std::string() : signer->PublicKey(),
+                          .shared_account = shared});
+  }
+  void Edition(std::uint32_t project, std::uint64_t edition, double day, EditionState state,
+               bool whole = false) {
+    Add(project, day, wire::FeedEdition{.edition = edition, .state = state, .whole = whole});
+  }
+  static FeedAccount User(std::uint64_t user, std::uint64_t edition, std::int64_t credit, char cpid = 'a') {
+    return {.kind = AccountKind::kUser,
+            .account = user,
+            .edition = edition,
+            .total_micro = credit * 1'000'000,
+            .create_time = 1.2e9,
+            .name = "user " + std::to_string(user),
+            .cross_project_id = std::string(32, cpid)};
+  }
+  static FeedAccount Gone(std::uint64_t user, std::uint64_t edition) {
+    return {.kind = AccountKind::kUser, .account = user, .edition = edition, .gone = true};
+  }
+  // A complete edition.
+  void Complete(std::uint32_t project, std::uint64_t edition, double day, std::vector<FeedAccount> accounts,
+                bool whole = false) {
+    Edition(project, edition, day, EditionState::kBegun, whole);
+    for (FeedAccount& account : accounts) Add(project, day, std::move(account));
+    Edition(project, edition, day, EditionState::kComplete, whole);
+  }
+  void Tick(double day) { Add(0, day, wire::Tick{.time = kStart + day * kDay}); }
+  void Proof(std::uint32_t project, double day, const SigningProject& signer, const std::string& message,
+             const std::string& url = "") {
+    Add(project, day,
+        wire::OwnershipProof{
+            .master_url = url.empty() ? "https://p" + std::to_string(project) + ".example/" : url,
+            .message = message,
+            .signature = signer.Sign(message)});
+  }
+
+  // Everything so far has been processed, and questions see it.
+  void SendAndIndex() {
+    Send();
+    const auto rows = view::ReadHubRows(engine_->live_state());
+    ASSERT_TRUE(rows.ok()) << rows.status().message();
+    auto index = view::BuildHubIndex(*rows, kStart, nullptr, [] { return false; });
+    ASSERT_TRUE(index.ok()) << index.status().message();
+    questions_->lists().Publish(std::move(*index), 0);
+  }
+  // The user's answer, or the message why there is none.
+  json Asked(std::uint32_t project, std::uint64_t user) {
+    SendAndIndex();
+    const auto found = questions_->Account(ProjectId(project), AccountKind::kUser, user);
+    return found.ok() ? *found : json(found.status().message());
+  }
+  std::string PersonTotal(std::uint32_t project, std::uint64_t user) {
+    SendAndIndex();
+    const auto found = questions_->PersonOf(ProjectId(project), UserId(user));
+    return found.ok() ? found->at("total").get<std::string>() : found.status().message();
+  }
+  // "REASON: detail" of all refused events.
+  std::vector<std::string> Refused() {
+    Send();
+    std::vector<std::string> reasons;
+    const Status read =
+        engine_->ForEachRecord({wire::kRefused, 0}, [&](std::uint64_t, std::string_view bytes) {
+          wire::Refused refused;
+          EXPECT_TRUE(wire::DecodeRefused(bytes, &refused));
+          reasons.push_back(std::string(wire::RefusalReasonName(refused.refusal.reason)) + ": " +
+                            refused.refusal.detail);
+          return true;
+        });
+    EXPECT_TRUE(read.ok()) << read.message();
+    return reasons;
+  }
+  HubOutcome Rows() {
+    Send();
+    return OutcomeOfHub(*engine_);
+  }
+
+  TempDir dir_;
+  std::unique_ptr<embedded::Engine> engine_;
+  std::unique_ptr<view::HubQuestions> questions_;
+  std::vector<Event> events_;
+  std::uint64_t id_ = 0;
+};
+
+using HubProofs = HubWorld;
+using HubDeletions = HubWorld;
+
+// Strangers by their ids: user 17 of project 1 has 100 Cobblestones, user 4711 of project 2 has 7.
+TEST_F(HubProofs, OfBothSidesJoinTwoAccounts) {
+  const SigningProject one;
+  const SigningProject two;
+  Project(1, &one);
+  Project(2, &two);
+  Complete(1, 1, 0, {User(17, 1, 100, 'a')}, true);
+  Complete(2, 1, 0, {User(4711, 1, 7, 'c')}, true);
+  // The page of a project shows its URL as it likes.
+  Proof(1, 1, one, "17 cobblestone joins http://P2.example 4711");
+  EXPECT_EQ(PersonTotal(1, 17), "100.000000") << "only one side has said so";
+  Proof(2, 1, two, "4711 cobblestone joins https://p1.example/ 17");
+  EXPECT_EQ(PersonTotal(1, 17), "107.000000");
+  EXPECT_EQ(PersonTotal(2, 4711), "107.000000");
+
+  Proof(2, 2, two, "4711 cobblestone leaves 2023-11-16");
+  EXPECT_EQ(PersonTotal(1, 17), "100.000000");
+  EXPECT_EQ(PersonTotal(2, 4711), "7.000000");
+  Proof(2, 3, two, "4711 cobblestone returns 2023-11-16");
+  EXPECT_EQ(PersonTotal(1, 17), "107.000000");
+  EXPECT_THAT(Refused(), IsEmpty());
+}
+
+TEST_F(HubProofs, ThatAreNotOfTheProjectAreRefusedWithAReason) {
+  const SigningProject one;
+  const SigningProject liar;
+  const std::string joins = "17 cobblestone joins https://p2.example/ 4711";
+  Project(1, &one);
+  Project(2);  // without a key
+  Complete(1, 1, 0, {User(17, 1, 100, 'a')}, true);
+  Complete(2, 1, 0, {User(4711, 1, 7, 'c')}, true);
+  Proof(1, 1, liar, joins);
+  Proof(2, 1, liar, "4711 cobblestone joins https://p1.example/ 17");
+  Proof(3, 1, liar, joins);
+  Proof(1, 1, one, joins, "https://p2.example/");
+  Proof(1, 1, one, "17 cobblestone joins https://elsewhere.example/ 5");
+  Proof(1, 1, one, "17 cobblestone joins https://p1.example/ 17");
+  Proof(1, 1, one, "17 of another hub");
+  Proof(1, 1, one, "17 cobblestone leaves 2023-12-24");
+  EXPECT_THAT(Refused(),
+              ElementsAre(HasSubstr("OUT_OF_RANGE: the project https://p1.example/ has not signed"),
+                          HasSubstr("OUT_OF_RANGE: the hub has no public key of this project"),
+                          HasSubstr("UNKNOWN_PROJECT"), HasSubstr("the proof is of another project"),
+                          HasSubstr("no project of this hub has the URL in the statement"),
+                          HasSubstr("joins an account to itself"), HasSubstr("no statement for this hub"),
+                          HasSubstr("a day that has not come yet")));
+  EXPECT_EQ(PersonTotal(1, 17), "100.000000");
+  EXPECT_EQ(PersonTotal(2, 4711), "7.000000");
+}
+
+TEST_F(HubProofs, ASharedAccountIsInNoSum) {
+  Project(1);
+  Project(2, nullptr, true);
+  Complete(1, 1, 0, {User(17, 1, 100, 'a')}, true);
+  Complete(2, 1, 0, {User(5, 1, 1'000'000, 'a')}, true);
+  EXPECT_EQ(PersonTotal(1, 17), "100.000000");
+  const auto person = questions_->PersonOf(ProjectId(1), UserId(17));
+  ASSERT_TRUE(person.ok());
+  ASSERT_EQ((*person)["accounts"].size(), 2u) << "it is shown beside the sum";
+  EXPECT_EQ((*person)["accounts"][1]["in_sum"], false);
+}
+
+TEST_F(HubDeletions, AnAccountThatStaysAwayIsErasedAndReturnsAsANewOne) {
+  Project(1);
+  Complete(1, 1, 0, {User(7, 1, 100), User(8, 1, 10, 'c')}, true);
+  Complete(1, 2, 1, {User(7, 2, 150), User(8, 2, 30, 'c')});
+  Complete(1, 3, 2, {Gone(7, 3), Gone(8, 3)});
+  EXPECT_EQ(Asked(1, 7), "user 7 of project 1 is no longer exported since 2023-11-16");
+  // User 8 comes back within the 30 days, with 5 more: 20 of day 1, 5 of day 20.
+  Complete(1, 4, 20, {User(8, 4, 35, 'c')});
+  EXPECT_EQ(Asked(1, 8)["days"].size(), 2u);
+  Tick(31.9);  // 29.9 days after the edition without user 7
+  EXPECT_EQ(Rows().accounts.count("1/user/7"), 1u);
+  Tick(32.9);
+  EXPECT_EQ(Rows().accounts.count("1/user/7"), 0u);
+  EXPECT_EQ(Rows().accounts.count("1/user/8"), 1u);
+  EXPECT_EQ(Asked(1, 7), "user 7 of project 1 is not known");
+  EXPECT_FALSE(questions_->PersonOfCpid(std::string(32, 'a')).ok()) << "identities keep hashes only";
+
+  Complete(1, 5, 40, {User(7, 5, 160)});
+  const json back = Asked(1, 7);
+  EXPECT_EQ(back["total"], "160.000000");
+  EXPECT_THAT(back["days"], IsEmpty()) << "a new account, whose credit is no day's credit";
+  EXPECT_EQ(PersonTotal(1, 7), "160.000000");
+}
+
+// The collector has lost its index, so the edition names nobody who is gone.
+TEST_F(HubDeletions, WhoIsNotInAWholeEditionHasLeft) {
+  Project(1);
+  Complete(1, 1, 0, {User(7, 1, 100), User(8, 1, 10, 'c')}, true);
+  Complete(1, 2, 3, {User(8, 2, 10, 'c')}, true);
+  EXPECT_EQ(Asked(1, 7), "user 7 of project 1 is no longer exported since 2023-11-17");
+  Tick(4);
+  Tick(32.9);  // 29.9 days
+  EXPECT_EQ(Rows().accounts.size(), 2u);
+  Tick(33.9);
+  EXPECT_EQ(Rows().accounts.size(), 1u);
+  EXPECT_EQ(Asked(1, 8)["total"], "10.000000");
+}
+
+// What an edition says counts once it is complete: it neither erases an account before, nor saves one.
+TEST_F(HubDeletions, AnEditionThatArrivesErasesNobody) {
+  Project(1);
+  Complete(1, 1, 0, {User(7, 1, 100)}, true);
+  Edition(1, 2, 1, EditionState::kBegun);
+  Add(1, 1, Gone(7, 2));
+  Tick(60);
+  EXPECT_EQ(Asked(1, 7)["total"], "100.000000");
+  Edition(1, 2, 1, EditionState::kComplete);
+  Tick(61);
+  EXPECT_EQ(Rows().accounts.size(), 0u);
+}
+
+TEST_F(HubDeletions, AKnownDeletionTakesEffectAtOnce) {
+  Project(1);
+  Project(2);
+  Complete(1, 1, 0, {User(7, 1, 100), User(8, 1, 10, 'c')}, true);
+  Complete(2, 1, 0, {User(70, 1, 5)}, true);
+  EXPECT_EQ(PersonTotal(2, 70), "105.000000");
+  FeedAccount deleted = Gone(7, 0);
+  deleted.erased = true;
+  Add(1, 1, deleted);
+  EXPECT_EQ(Asked(1, 7), "user 7 of project 1 is not known");
+  EXPECT_EQ(PersonTotal(2, 70), "5.000000");
+  EXPECT_EQ(Asked(1, 8)["total"], "10.000000");
+  // The project deletes the account as well, and gives the number to somebody else.
+  Complete(1, 2, 2, {Gone(7, 2)});
+  Complete(1, 3, 3, {User(7, 3, 1, 'd')});
+  EXPECT_EQ(Asked(1, 7)["total"], "1.000000");
+  EXPECT_EQ(PersonTotal(2, 70), "5.000000");
+  EXPECT_THAT(Refused(), IsEmpty());
+}
+
+TEST_F(HubDeletions, ALateEventOfADeletedUserChangesNothing) {
+  Project(1);
+  Complete(1, 1, 0, {User(7, 1, 100)}, true);
+  FeedAccount deleted = Gone(7, 0);
+  deleted.erased = true;
+  Add(1, 2, deleted);
+  // The files of an export that was made before the deletion.
+  Complete(1, 2, 1.5, {User(7, 2, 120)});
+  EXPECT_EQ(Asked(1, 7), "user 7 of project 1 is not known");
+  Complete(1, 3, 2.5, {User(7, 3, 130)});
+  EXPECT_EQ(Asked(1, 7)["total"], "130.000000") << "the project still exports the account";
+  // The deletion is older than what is shown now.
+  Add(1, 2, deleted);
+  EXPECT_EQ(Asked(1, 7)["total"], "130.000000");
+}
+
+}  // namespace
+}  // namespace cobblestone::testing

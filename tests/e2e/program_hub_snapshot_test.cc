@@ -1,0 +1,447 @@
+// `cobblestone hub snapshot`: two hubs that were fed the same write the same, and another operator continues from it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "tests/e2e/program_process.h"
+#include "tests/support/small_disk.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr double kMonday = 1790000000;  // 2026-09-21 14:13:20
+constexpr double kDay = 86400;
+constexpr const char* kFirst = "2026-09-21";
+constexpr const char* kSecond = "2026-09-22";
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string Unpacked(const std::string& path) {
+  std::string text;
+  gzFile file = ::gzopen(path.c_str(), "rb");
+  char buffer[4096];
+  for (int got = 0; (got = ::gzread(file, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(got));
+  ::gzclose(file);
+  return text;
+}
+
+json Account(const char* kind, int id, int credit, json more) {
+  more["kind"] = std::string("ACCOUNT_KIND_") + kind;
+  more["account"] = std::to_string(id);
+  more["total_micro"] = std::to_string(credit * 1'000'000LL);
+  more["recent"] = credit / 10.0;
+  more["recent_time"] = kMonday;
+  more["create_time"] = 1.1e9 + id;
+  return more;
+}
+
+// A project as one hub numbers it.
+struct Feed {
+  int number = 0;
+  std::string name;
+  std::string url;
+  double time = 0;  // of the edition
+  std::vector<json> accounts;
+};
+
+std::vector<Feed> Feeds(int rosewood, int elm, int oak) {
+  const std::string ann(32, 'a');
+  const std::string zoe(32, 'b');
+  const std::string machine(32, 'c');
+  return {
+      {.number = rosewood,
+       .name = "Rosewood",
+       .url = "https://rosewood.example/",
+       .time = kMonday,
+       .accounts = {Account(
+                        "USER", 1, 100,
+                        {{"name", "Ann"}, {"cross_project_id", ann}, {"team", "5"}, {"country", "France"}}),
+                    Account("USER", 2, 50, {{"name", "Zoé & <Co>"}, {"cross_project_id", zoe}}),
+                    Account("TEAM", 5, 100, {{"name", "Crunchers"}, {"owner", "1"}}),
+                    Account("HOST", 9, 100,
+                            {{"owner", "1"}, {"cross_project_id", machine}, {"description", "AMD Linux"}})}},
+      {.number = elm,
+       .name = "Elm",
+       .url = "",
+       .time = kMonday - kDay,
+       .accounts = {Account("USER", 3, 20, {{"name", "ann"}, {"cross_project_id", ann}, {"team", "8"}}),
+                    Account("TEAM", 8, 20, {{"name", "CRUNCHERS"}}),
+                    Account("HOST", 4, 20, {{"owner", "3"}, {"cross_project_id", machine}})}},
+      {.number = oak, .name = "Oak", .url = "https://oak.example/", .time = kMonday, .accounts = {}}};
+}
+
+class Lines {
+ public:
+  void Add(int project, double time, json body) {
+    body["id"] = std::to_string(++id_);
+    body["project"] = project;
+    body["time"] = time;
+    text_ += body.dump() + "\n";
+  }
+  void Edition(const Feed& feed, const std::string& number, const std::string& state, json more = {}) {
+    more["edition"] = number;
+    more["state"] = "EDITION_STATE_" + state;
+    more["published_time"] = feed.time;
+    more["whole"] = true;
+    Add(feed.number, feed.time, {{"feed_edition", more}});
+  }
+  void Project(const Feed& feed, const std::string& edition = "7") {
+    Add(feed.number, feed.time,
+        {{"feed_project", {{"name", feed.name}, {"url", feed.url}, {"mode", "FEED_MODE_FILES"}}}});
+    if (feed.accounts.empty()) return Edition(feed, edition, "HELD", {{"reason", "the file is empty"}});
+    Edition(feed, edition, "BEGUN");
+    for (json account : feed.accounts) {
+      account["edition"] = edition;
+      Add(feed.number, feed.time, {{"feed_account", account}});
+    }
+    Add(0, feed.time, {{"barrier", json::object()}});
+    Edition(feed, edition, "COMPLETE");
+  }
+  void Tick(double time) { Add(0, time, {{"tick", {{"time", time}}}}); }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  int id_ = 0;
+  std::string text_;
+};
+
+// A hub in `dir`, not running: NAME.yaml, NAME-data, NAME-snapshots, NAME-stats.
+class Hub {
+ public:
+  Hub(const TempDir& dir, std::string name, int partitions, const std::string& more = "")
+      : dir_(dir), name_(std::move(name)) {
+    EXPECT_EQ(RunProgram(dir_.path(), {"hub", "new-key", name_ + ".pem"}).code, 0);
+    Configure(partitions, name_ + "-snapshots", more);
+  }
+  void Configure(int partitions, const std::string& snapshots, const std::string& more) {
+    std::ofstream(dir_ / (name_ + ".yaml"))
+        << "role: hub\npartitions: " << partitions << "\ndata_directory: " << name_ << "-data\n"
+        << "state: {flush_interval: 50 ms}\nsnapshots:\n  directory: " << snapshots
+        << "\n  key_file: " << name_ << ".pem\n  hub: \"https://" << name_ << ".example/\"\n"
+        << "  consent: \"Members who agreed to the export.\"\n  combined: " << name_ << "-stats\n"
+        << more;
+  }
+  void Ingest(const Lines& lines, const std::string& source) {
+    std::ofstream(dir_ / (name_ + ".jsonl")) << lines.text();
+    const Finished done = RunProgram(
+        dir_.path(), {"ingest", name_ + ".jsonl", "--source", source, "--config", name_ + ".yaml"});
+    EXPECT_EQ(done.code, 0) << done.out << done.err;
+  }
+  Finished Snapshot() {
+    return RunProgram(dir_.path(), {"hub", "snapshot", "--nice", "0", "--config", name_ + ".yaml"});
+  }
+  [[nodiscard]] std::string Of(const std::string& date) const { return name_ + "-snapshots/" + date; }
+  [[nodiscard]] json Manifest(const std::string& date) const {
+    return json::parse(ReadFile(dir_ / Of(date) + "/manifest.json"), nullptr, false);
+  }
+  // The files but those of the manifest.
+  [[nodiscard]] std::map<std::string, std::string> Parts(const std::string& date) const {
+    std::map<std::string, std::string> parts;
+    for (const auto& entry : fs::directory_iterator(dir_ / Of(date)))
+      if (entry.path().extension() == ".jsonl") parts[entry.path().filename()] = ReadFile(entry.path());
+    return parts;
+  }
+  [[nodiscard]] std::string Stats(const std::string& file) const { return dir_ / (name_ + "-stats/" + file); }
+
+ private:
+  const TempDir& dir_;
+  std::string name_;
+};
+
+class HubSnapshot : public ::testing::Test {
+ protected:
+  Finished Program(const std::vector<std::string>& arguments) { return RunProgram(dir_.path(), arguments); }
+  // Hub `a`, with the snapshot of the first day.
+  Hub First() {
+    Hub a(dir_, "a", 1);
+    Lines lines;
+    for (const Feed& feed : Feeds(1, 2, 3)) lines.Project(feed);
+    lines.Tick(kMonday + 60);
+    a.Ingest(lines, "feeds");
+    const Finished done = a.Snapshot();
+    EXPECT_EQ(done.code, 0) << done.out << done.err;
+    return a;
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(HubSnapshot, OfTwoHubsWithTheSameInputsHasTheSameContent) {
+  const Hub a = First();
+  // The other hub numbers projects in another way, has other partitions, and received all in another order.
+  Hub b(dir_, "b", 3);
+  Lines lines;
+  std::vector<Feed> feeds = Feeds(9, 4, 2);
+  std::reverse(feeds.begin(), feeds.end());
+  for (Feed& feed : feeds) {
+    std::reverse(feed.accounts.begin(), feed.accounts.end());
+    lines.Project(feed);
+  }
+  lines.Tick(kMonday + 3600);
+  b.Ingest(lines, "other");
+  ASSERT_EQ(b.Snapshot().code, 0);
+
+  EXPECT_EQ(a.Parts(kFirst), b.Parts(kFirst));
+  EXPECT_EQ(a.Manifest(kFirst)["content"], b.Manifest(kFirst)["content"]);
+  EXPECT_NE(a.Manifest(kFirst)["key"], b.Manifest(kFirst)["key"]);
+  EXPECT_EQ(Program({"hub", "verify-snapshot", a.Of(kFirst)}).code, 0);
+  EXPECT_EQ(Program({"hub", "verify-snapshot", b.Of(kFirst)}).code, 0);
+  EXPECT_EQ(Program({"hub", "compare-snapshots", a.Of(kFirst), b.Of(kFirst)}).code, 0);
+
+  // Ann was shown first by Elm, a day before Rosewood.
+  EXPECT_THAT(a.Parts(kFirst)["rosewood-example.users.jsonl"],
+              HasSubstr(R"({"id":1,"cpid":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","identity":"elm-3-1100000003",)"
+                        R"("name":"Ann","country":"France","url":"","create_time":1100000001,"team":5,)"
+                        R"("total_micro":"100000000","recent_micro":"10000000","recent_time":1790000000})"));
+  const json projects = a.Manifest(kFirst)["projects"];
+  ASSERT_EQ(projects.size(), 3u);
+  EXPECT_EQ(projects[0]["key"], "elm");
+  EXPECT_EQ(projects[0]["state"], "stale");
+  EXPECT_EQ(projects[0]["since"], "2026-09-20");
+  EXPECT_EQ(projects[1]["key"], "oak-example");
+  EXPECT_EQ(projects[1]["state"], "unknown");
+  EXPECT_EQ(projects[1]["why"], "held: the file is empty");
+  EXPECT_EQ(projects[2]["state"], "fresh");
+  EXPECT_EQ(projects[2]["parts"][0]["total_micro"], "150000000");
+
+  // A third hub lies about one account.
+  Hub c(dir_, "c", 1);
+  feeds = Feeds(1, 2, 3);
+  feeds[0].accounts[0]["total_micro"] = "999000000";
+  Lines lies;
+  for (const Feed& feed : feeds) lies.Project(feed);
+  lies.Tick(kMonday + 60);
+  c.Ingest(lies, "feeds");
+  ASSERT_EQ(c.Snapshot().code, 0);
+  const Finished compared =
+      Program({"hub", "compare-snapshots", a.Of(kFirst), b.Of(kFirst), c.Of(kFirst), "--least", "2"});
+  EXPECT_EQ(compared.code, 0);
+  EXPECT_THAT(compared.out, HasSubstr("rosewood-example users: 2 of 3 agree"));
+  EXPECT_THAT(compared.out, Not(HasSubstr("elm")));
+}
+
+TEST_F(HubSnapshot, AddsUpPersonsTeamsAndHostsOverProjects) {
+  const Hub a = First();
+  const std::string users = Unpacked(a.Stats("user.gz"));
+  // Line by line, as consumers read them.
+  std::vector<std::string> lines;
+  std::istringstream stream(users);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), "<user>"), 2);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), "</user>"), 2);
+  // Ann: 100 + 20. Averages of 10 and 2 a day, 60 s later: 12 x 2^(-60/604800) = 11.999175.
+  EXPECT_THAT(users, HasSubstr(" <name>Ann</name>\n <create_time>1100000001</create_time>\n"
+                               " <total_credit>120.000000</total_credit>\n"
+                               " <expavg_credit>11.999175</expavg_credit>\n"
+                               " <expavg_time>1790000060.000000</expavg_time>\n"
+                               " <cpid>aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa</cpid>\n"
+                               " <country>France</country>\n"));
+  EXPECT_THAT(users, HasSubstr("<name>Zo&#195;&#169; &amp; &lt;Co></name>"));
+  const std::string teams = Unpacked(a.Stats("team.gz"));
+  EXPECT_THAT(teams, HasSubstr("<name>Crunchers</name>"));
+  EXPECT_THAT(teams, HasSubstr("<total_credit>120.000000</total_credit>"));
+  const std::string hosts = Unpacked(a.Stats("host.gz"));
+  EXPECT_THAT(hosts, HasSubstr("<total_credit>120.000000</total_credit>"));
+  EXPECT_THAT(hosts, HasSubstr("<p_model>AMD Linux</p_model>"));
+  // The team of a person and the owner of a host are those of the other files.
+  const auto value = [](const std::string& text, const std::string& tag) {
+    const std::size_t at = text.find("<" + tag + ">") + tag.size() + 2;
+    return text.substr(at, text.find('<', at) - at);
+  };
+  EXPECT_EQ(value(users, "teamid"), value(teams, "id"));
+  const std::string ann = users.substr(0, users.find("<name>Ann"));
+  EXPECT_EQ(value(hosts, "userid"), value(ann.substr(ann.rfind("<user>")), "id"));
+  const std::string tables = ReadFile(a.Stats("tables.xml"));
+  EXPECT_THAT(tables, HasSubstr("<update_time>1790000060</update_time>"));
+  EXPECT_THAT(tables, HasSubstr("<nusers_total>2</nusers_total>"));
+  EXPECT_THAT(tables, HasSubstr("<total_credit>170.000000</total_credit>"));
+}
+
+TEST_F(HubSnapshot, IsWrittenOnceADayAndContinuesItsChain) {
+  Hub a = First();
+  const std::string before = ReadFile(dir_ / a.Of(kFirst) + "/manifest.json");
+  Finished again = a.Snapshot();
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("there is a snapshot of 2026-09-21 already"));
+  EXPECT_EQ(ReadFile(dir_ / a.Of(kFirst) + "/manifest.json"), before);
+
+  // The next day. The process is killed when the files are written; nothing is published.
+  Lines tick;
+  tick.Tick(kMonday + kDay);
+  a.Ingest(tick, "tick");
+  Background killed(dir_.path(), {"hub", "snapshot", "--config", "a.yaml"}, "H1:1");
+  EXPECT_EQ(killed.Wait(), 128 + SIGKILL) << killed.err();
+  EXPECT_FALSE(fs::exists(dir_ / a.Of(kSecond)));
+  EXPECT_TRUE(fs::exists(dir_ / a.Of(kSecond) + ".partial"));
+  EXPECT_EQ(a.Snapshot().code, 0);
+  EXPECT_FALSE(fs::exists(dir_ / a.Of(kSecond) + ".partial"));
+  EXPECT_EQ(Program({"hub", "verify-snapshot", a.Of(kSecond), "--previous", a.Of(kFirst)}).code, 0);
+  EXPECT_EQ(a.Manifest(kSecond)["projects"][2]["state"], "stale");
+  // The members of Rosewood have not changed.
+  EXPECT_EQ(a.Parts(kFirst), a.Parts(kSecond));
+
+  std::string part = ReadFile(dir_ / a.Of(kSecond) + "/elm.users.jsonl");
+  part[part.find("20000000")] = '3';
+  std::ofstream(dir_ / a.Of(kSecond) + "/elm.users.jsonl") << part;
+  const Finished damaged = Program({"hub", "verify-snapshot", a.Of(kSecond)});
+  EXPECT_EQ(damaged.code, 1);
+  EXPECT_THAT(damaged.out, HasSubstr("elm.users.jsonl: its SHA-256 is"));
+}
+
+TEST_F(HubSnapshot, ThatDoesNotFitOnTheDiskIsReported) {
+  const SmallDisk disk("64k");
+  if (!disk.mounted()) GTEST_SKIP() << "cannot mount a file system: " << disk.why();
+  Hub a(dir_, "a", 1);
+  a.Configure(1, disk.dir() / "snapshots", "");
+  std::vector<Feed> feeds = Feeds(1, 2, 3);
+  for (int id = 100; id < 200; ++id)
+    feeds[0].accounts.push_back(Account("USER", id, 1, {{"name", std::string(1000, 'x')}}));
+  Lines lines;
+  lines.Project(feeds[0]);
+  lines.Tick(kMonday + 60);
+  a.Ingest(lines, "feeds");
+  const Finished full = a.Snapshot();
+  EXPECT_EQ(full.code, 74) << full.err;
+  EXPECT_THAT(full.err, HasSubstr("No space left on device"));
+  EXPECT_FALSE(fs::exists(disk.dir() / "snapshots/2026-09-21"));
+  ASSERT_TRUE(disk.Grow("4m"));
+  const Finished done = a.Snapshot();
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(fs::exists(disk.dir() / "snapshots/2026-09-21/manifest.sig"));
+}
+
+TEST_F(HubSnapshot, IsTheBeginningOfAnotherHub) {
+  const Hub a = First();
+  // Elm has number 5 at the other hub; it does not know Rosewood and Oak yet.
+  Hub b(dir_, "b", 2, "projects:\n  - {id: 5, name: Elm}\n");
+  const Finished adopted = Program({"hub", "adopt-snapshot", a.Of(kFirst), "--config", "b.yaml"});
+  EXPECT_EQ(adopted.code, 0) << adopted.out << adopted.err;
+  EXPECT_THAT(adopted.out, HasSubstr("project 5: elm\nproject 1: oak-example; add it"));
+  EXPECT_THAT(adopted.out, HasSubstr("adopted snapshot 1 of 2026-09-21: 7 accounts, 0 decisions"));
+  // Again, after an interruption: nothing is counted twice.
+  EXPECT_EQ(Program({"hub", "adopt-snapshot", a.Of(kFirst), "--config", "b.yaml"}).code, 0);
+
+  Lines tick;
+  tick.Tick(kMonday + kDay);
+  b.Ingest(tick, "tick");
+  const Finished silent = b.Snapshot();
+  EXPECT_EQ(silent.code, 2);
+  EXPECT_THAT(silent.err, HasSubstr("set snapshots.continues"));
+  b.Configure(2, "b-snapshots", "  continues: \"Hub a has closed.\"\nprojects:\n  - {id: 5, name: Elm}\n");
+  const Finished done = b.Snapshot();
+  ASSERT_EQ(done.code, 0) << done.err;
+  const json manifest = b.Manifest(kSecond);
+  EXPECT_EQ(manifest["sequence"], 2);
+  EXPECT_EQ(manifest["continues"],
+            (json{{"key", a.Manifest(kFirst)["key"]}, {"statement", "Hub a has closed."}}));
+  const Finished verified = Program({"hub", "verify-snapshot", b.Of(kSecond), "--previous", a.Of(kFirst)});
+  EXPECT_EQ(verified.code, 0) << verified.out;
+  EXPECT_EQ(b.Parts(kSecond), a.Parts(kFirst)) << "every total and every person is there";
+
+  // The first edition that the new hub collects: Ann's 30 more credits are those of a day.
+  std::vector<Feed> feeds = Feeds(2, 5, 1);
+  feeds[0].time = kMonday + kDay;
+  feeds[0].accounts[0]["total_micro"] = "130000000";
+  Lines lines;
+  lines.Project(feeds[0], "1790086400000");
+  lines.Tick(kMonday + 2 * kDay);
+  b.Ingest(lines, "feeds");
+  ASSERT_EQ(b.Snapshot().code, 0);
+  EXPECT_THAT(b.Parts("2026-09-23")["rosewood-example.users.jsonl"],
+              HasSubstr("\"total_micro\":\"130000000\""));
+
+  // A hub that has accounts of its own adopts nothing.
+  const Finished late = Program({"hub", "adopt-snapshot", a.Of(kFirst), "--config", "b.yaml"});
+  EXPECT_EQ(late.code, 2);
+  EXPECT_THAT(late.err, HasSubstr("only be adopted by an empty hub"));
+}
+
+TEST_F(HubSnapshot, KeepsPersonsWhoseIdsNoLongerMeet) {
+  Hub a(dir_, "a", 1);
+  const auto feed = [](int number, const std::string& name, double time, std::vector<json> accounts) {
+    return Feed{.number = number, .name = name, .url = "", .time = time, .accounts = std::move(accounts)};
+  };
+  const std::string x(32, 'a');
+  const std::string y(32, 'b');
+  Lines lines;
+  // Ann has one id at both projects, and later another one at Elm alone, which nobody else has: still one person.
+  lines.Project(
+      feed(1, "Rosewood", kMonday - 2 * kDay, {Account("USER", 1, 100, {{"cross_project_id", x}})}));
+  lines.Project(feed(2, "Elm", kMonday - 2 * kDay, {Account("USER", 3, 20, {{"cross_project_id", x}})}));
+  lines.Project(feed(2, "Elm", kMonday - kDay, {Account("USER", 3, 20, {{"cross_project_id", y}})}), "8");
+  lines.Tick(kMonday);
+  a.Ingest(lines, "feeds");
+  ASSERT_EQ(a.Snapshot().code, 0);
+  EXPECT_THAT(a.Parts(kFirst)["elm.users.jsonl"], HasSubstr(R"("identity":"elm-3-1100000003")"));
+  EXPECT_THAT(a.Parts(kFirst)["rosewood.users.jsonl"], HasSubstr(R"("identity":"elm-3-1100000003")"));
+
+  Hub b(dir_, "b", 1, "  continues: \"Hub a has closed.\"\n");
+  const Finished adopted = Program({"hub", "adopt-snapshot", a.Of(kFirst), "--config", "b.yaml"});
+  EXPECT_EQ(adopted.code, 0) << adopted.out << adopted.err;
+  EXPECT_THAT(adopted.out, HasSubstr("2 accounts, 1 decisions"));
+  Lines tick;
+  tick.Tick(kMonday + kDay);
+  b.Ingest(tick, "tick");
+  ASSERT_EQ(b.Snapshot().code, 0);
+  const std::string users = Unpacked(b.Stats("user.gz"));
+  EXPECT_THAT(users, HasSubstr("<total_credit>120.000000</total_credit>"));
+}
+
+TEST_F(HubSnapshot, IsWrittenWhileTheHubRuns) {
+  Hub a(dir_, "a", 3);
+  Background running(dir_.path(), {"run", "--config", "a.yaml"});
+  ASSERT_TRUE(running.WaitFor("running")) << running.err();
+  Lines lines;
+  for (const Feed& feed : Feeds(1, 2, 3)) lines.Project(feed);
+  lines.Tick(kMonday + 60);
+  a.Ingest(lines, "feeds");
+  // The state on the disk is some moments old, and the day's first snapshot stays: the files over all projects show when all
+  // is there. Before, the hub has no time.
+  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+  std::string tables;
+  while (tables.find("<nusers_total>2<") == std::string::npos && std::chrono::steady_clock::now() < until) {
+    (void)a.Snapshot();
+    tables = ReadFile(a.Stats("tables.xml"));
+  }
+  EXPECT_THAT(tables, HasSubstr("<total_credit>170.000000</total_credit>"));
+  EXPECT_EQ(Program({"hub", "verify-snapshot", a.Of(kFirst)}).code, 0);
+  running.Signal(SIGTERM);
+  EXPECT_EQ(running.Wait(), 0);
+}
+
+TEST_F(HubSnapshot, SaysWhatIsMissing) {
+  Hub a(dir_, "a", 1);
+  std::ofstream(dir_ / "plain.yaml") << "role: hub\ndata_directory: a-data\n";
+  EXPECT_THAT(Program({"hub", "snapshot", "--config", "plain.yaml"}).err,
+              HasSubstr("set snapshots.directory"));
+  std::ofstream(dir_ / "keyless.yaml") << "role: hub\ndata_directory: a-data\nsnapshots: {directory: s}\n";
+  EXPECT_THAT(Program({"hub", "snapshot", "--config", "keyless.yaml"}).err, HasSubstr("hub new-key FILE"));
+  fs::permissions(dir_ / "a.pem", fs::perms(0644));
+  EXPECT_EQ(a.Snapshot().code, 2) << "others can read the key";
+  EXPECT_EQ(Program({"hub", "new-key", "a.pem"}).code, 2);
+}
+
+}  // namespace
+}  // namespace cobblestone::testing

@@ -1,0 +1,514 @@
+// The index of a federation hub's accounts, built from rows in memory as FEEDS, MEMBERS and IDENTITY keep them.
+#include "services/view/hub/hub_index_build.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "common/federation/identity/identities.h"
+#include "common/wire/control/topics.h"
+#include "services/feeds/feed_rows.h"
+#include "services/feeds/feeds_stage.h"
+#include "services/identity/identity_rows.h"
+#include "services/members/member_rows.h"
+#include "services/view/hub/hub_lists.h"
+#include "services/view/hub_questions.h"
+
+namespace cobblestone::view {
+namespace {
+
+using nlohmann::json;
+using wire::AccountKind;
+
+constexpr double kNow = 1.7e9;
+constexpr double kDay = 86400;
+constexpr std::uint32_t kPartitions = 3;
+
+class MemoryRows final : public Rows {
+ public:
+  Result<stream::SlotMeta> Meta() const override { return meta; }
+  Status Get(std::uint8_t table, const stream::Key& key, std::string* value) const override {
+    const auto found = rows_.find({table, key});
+    if (found == rows_.end()) return Status::NotFound("no such row");
+    *value = found->second;
+    return Status::Ok();
+  }
+  Status Scan(std::uint8_t table, const Visit& visit) const override {
+    for (const auto& [at, value] : rows_)
+      if (at.first == table)
+        if (Status s = visit(at.second, value); !s.ok()) return s;
+    return Status::Ok();
+  }
+  template <class Row>
+  void Put(const stream::TableSpec<Row>& table, const stream::Key& key, const Row& row) {
+    std::string& bytes = rows_[{table.id, key}];
+    bytes.clear();
+    stream::EncodeRow(table, row, bytes);
+  }
+
+  stream::SlotMeta meta;
+
+ private:
+  std::map<std::pair<std::uint8_t, stream::Key>, std::string> rows_;
+};
+
+struct Account {
+  std::uint64_t id = 0;
+  double credit = 0;
+  double recent = 0;
+  double recent_time = kNow;
+  std::string name{};
+  std::string country{};
+  std::uint64_t team = 0;
+  char cpid = 0;  // 32 times this digit
+  std::uint64_t edition = 1;
+  std::uint64_t owner = 0;
+};
+
+wire::FeedAccount Feed(AccountKind kind, const Account& account) {
+  return {.kind = kind,
+          .account = account.id,
+          .edition = account.edition,
+          .total_micro = static_cast<credit::MicroCredit>(account.credit * 1e6),
+          .recent = account.recent,
+          .recent_time = account.recent_time,
+          .create_time = 1.2e9,
+          .name = account.name,
+          .country = account.country,
+          .cross_project_id = account.cpid == 0 ? "" : std::string(32, account.cpid),
+          .team = account.team,
+          .owner = account.owner};
+}
+
+// The state of a hub.
+class HubWorld : public State {
+ public:
+  [[nodiscard]] std::uint32_t partitions() const override { return kPartitions; }
+  Result<std::shared_ptr<const Rows>> Of(Stage stage, std::uint32_t partition) override {
+    const MemoryRows& rows = stage == Stage::kCoordinator ? leading : members.at(partition);
+    return std::shared_ptr<const Rows>(std::make_shared<MemoryRows>(rows));  // as of now
+  }
+  [[nodiscard]] std::vector<stream::TopicPartition> InputsOf(Stage, std::uint32_t) const override {
+    return {};
+  }
+
+  void Project(std::uint32_t number, wire::FeedProject project = {}, std::uint64_t complete = 1) {
+    if (project.name.empty()) project.name = "Project " + std::to_string(number);
+    leading.Put(feeds::kProjectsTable, feeds::ProjectKey(ProjectId(number)),
+                feeds::ProjectRow{.project = std::move(project), .complete = complete, .whole = 1});
+  }
+  void Put(std::uint32_t project, AccountKind kind, const Account& now, const Account* before = nullptr) {
+    members::MemberRow row{.now = Feed(kind, now)};
+    if (before != nullptr) row.before = Feed(kind, *before);
+    PutRow(project, kind, row);
+  }
+  void PutRow(std::uint32_t project, AccountKind kind, const members::MemberRow& row) {
+    const std::uint64_t id = row.now.account;
+    const auto& table = kind == AccountKind::kHost   ? members::kHostsTable
+                        : kind == AccountKind::kTeam ? members::kTeamsTable
+                                                     : members::kUsersTable;
+    members.at(wire::PartitionOf(ProjectId(project), id, kPartitions))
+        .Put(table, {.project = project, .id = id, .sub = 0}, row);
+    const auto cpid = federation::ParseCpid(row.now.cross_project_id);
+    if (kind == AccountKind::kUser && cpid)
+      (void)identities.Add(
+          federation::Sighting{.account = {.project = project, .user = id, .create_time = 1'200'000'000},
+                               .cpid = *cpid,
+                               .day = day++});
+  }
+  void User(std::uint32_t project, const Account& user) { Put(project, AccountKind::kUser, user); }
+  void Team(std::uint32_t project, const Account& team) { Put(project, AccountKind::kTeam, team); }
+  void Host(std::uint32_t project, const Account& host) { Put(project, AccountKind::kHost, host); }
+
+  Result<std::shared_ptr<const HubIndex>> Build(double now = kNow) {
+    for (const auto& [key, row] : users.rows()) leading.Put(identity::kUsersTable, identity::KeyOf(key), row);
+    for (const auto& [key, row] : cpids.rows()) leading.Put(identity::kCpidsTable, identity::KeyOf(key), row);
+    for (const auto& [key, row] : identity_rows.rows())
+      leading.Put(identity::kIdentitiesTable, identity::KeyOf(key), row);
+    auto rows = ReadHubRows(*this);
+    if (!rows.ok()) return rows.status();
+    return BuildHubIndex(*rows, now, nullptr, [] { return false; });
+  }
+  std::shared_ptr<const HubIndex> Index(double now = kNow) {
+    auto built = Build(now);
+    EXPECT_TRUE(built.ok()) << built.status().message();
+    return built.ok() ? *built : std::make_shared<const HubIndex>();
+  }
+
+  MemoryRows leading;
+  std::array<MemoryRows, kPartitions> members;
+  federation::MemoryTable<federation::UserRow> users;
+  federation::MemoryTable<federation::CpidRow> cpids;
+  federation::MemoryTable<federation::IdentityRow> identity_rows;
+  federation::MemoryTable<federation::ProjectRow> projects;
+  federation::MemoryTable<federation::SwingerRow> swingers;
+  federation::MemoryTable<federation::DeletionRow> deletions;
+  federation::IdentityTables tables{users, cpids, identity_rows, projects, swingers, deletions};
+  federation::Identities identities{tables};
+  federation::Day day = 15000;
+};
+
+// Answers of the lists over an index of the world.
+class HubAnswers {
+ public:
+  explicit HubAnswers(HubWorld& world, double now = kNow) : lists_(world, [now] { return now; }) {
+    lists_.Publish(world.Index(), 0);
+  }
+  [[nodiscard]] const HubLists& lists() const { return lists_; }
+  static json Data(const Result<json>& list) {
+    EXPECT_TRUE(list.ok()) << list.status().message();
+    return list.ok() ? list->at("data") : json::array();
+  }
+  // "1 Ann 150.000000, 2 ..." of each row.
+  static std::string Text(const json& rows, const char* name = "name") {
+    std::string text;
+    for (const json& row : rows)
+      text += (text.empty() ? "" : ", ") + std::to_string(row["rank"].get<int>()) + " " +
+              row[name].get<std::string>() + " " + row["total"].get<std::string>();
+    return text;
+  }
+  [[nodiscard]] json People(HubLists::PeopleWanted wanted = {}, HubRank by = HubRank::kTotal,
+                            HubLists::Page page = {}) const {
+    return Data(lists_.People(wanted, by, page));
+  }
+
+ private:
+  HubLists lists_;
+};
+
+TEST(HubIndexTest, EqualCreditSharesARank) {
+  HubWorld world;
+  world.Project(1);
+  world.User(1, {.id = 1, .credit = 50, .recent = 1});
+  world.User(1, {.id = 2, .credit = 100, .recent = 2});
+  world.User(1, {.id = 3, .credit = 50, .recent = 2});
+  world.User(1, {.id = 4, .credit = 20, .recent = 9});
+  const auto index = world.Index();
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> ranks;
+  for (std::uint64_t id = 1; id <= 4; ++id) {
+    const Place user = index->FindUser(ProjectId(1), id);
+    ASSERT_NE(user, kNowhere);
+    ranks[id] = {index->UserRank(user, HubRank::kTotal), index->UserRank(user, HubRank::kRecent)};
+  }
+  // By total: 100, 50, 50, 20. By average: 9, 2, 2, 1.
+  EXPECT_EQ(ranks[1], (std::pair<std::uint64_t, std::uint64_t>{2, 4}));
+  EXPECT_EQ(ranks[2], (std::pair<std::uint64_t, std::uint64_t>{1, 2}));
+  EXPECT_EQ(ranks[3], (std::pair<std::uint64_t, std::uint64_t>{2, 2}));
+  EXPECT_EQ(ranks[4], (std::pair<std::uint64_t, std::uint64_t>{4, 1}));
+  EXPECT_EQ(index->FindUser(ProjectId(1), 5), kNowhere);
+  EXPECT_EQ(index->FindUser(ProjectId(2), 1), kNowhere);
+}
+
+// Half-life 7 days. A project that never runs update_stats exports averages of long ago: 100 of 14 days ago are 25 now.
+TEST(HubIndexTest, AveragesAreComparedAtOneInstant) {
+  HubWorld world;
+  world.Project(1);
+  world.Project(2);
+  world.User(1, {.id = 1, .credit = 1, .recent = 100, .recent_time = kNow - 14 * kDay, .name = "stale"});
+  world.User(2, {.id = 1, .credit = 1, .recent = 30, .recent_time = kNow, .name = "fresh"});
+  world.User(2, {.id = 2, .credit = 1, .recent = 5, .recent_time = kNow + kDay, .name = "ahead"});
+  world.User(2, {.id = 3, .credit = 1, .recent = 1e6, .recent_time = 0, .name = "never"});
+  const HubAnswers now(world);
+  const json people = now.People({}, HubRank::kRecent);
+  ASSERT_EQ(people.size(), 4u);
+  EXPECT_EQ(people[0]["name"], "fresh");
+  EXPECT_EQ(people[1]["name"], "stale");
+  EXPECT_NEAR(people[1]["rac"].get<double>(), 25, 1e-9);
+  EXPECT_EQ(people[2]["name"], "ahead") << "an average of the future is taken as it is";
+  EXPECT_EQ(people[2]["rac"], 5);
+  EXPECT_EQ(people[3]["rac"], 0) << "decayed since 1970";
+  // A week later each is half of it, in the same order.
+  const HubAnswers later(world, kNow + 7 * kDay);
+  EXPECT_NEAR(later.People({}, HubRank::kRecent)[0]["rac"].get<double>(), 15, 1e-9);
+}
+
+TEST(HubIndexTest, APersonIsTheAccountsOfOneIdentity) {
+  HubWorld world;
+  for (const std::uint32_t project : {1, 2, 3}) world.Project(project);
+  world.User(1, {.id = 11, .credit = 100, .recent = 1, .name = "Ann", .country = "Norway", .cpid = 'a'});
+  world.User(2, {.id = 22, .credit = 50, .recent = 2, .name = "Annie", .country = "Sweden", .cpid = 'a'});
+  world.User(2, {.id = 23, .credit = 120, .recent = 0, .name = "Bob", .cpid = 'b'});
+  world.User(3, {.id = 31, .credit = 7, .recent = 4, .name = "Cem"});
+  const HubAnswers answers(world);
+  EXPECT_EQ(HubAnswers::Text(answers.People()), "1 Ann 150.000000, 2 Bob 120.000000, 3 Cem 7.000000");
+  const json ann = answers.People()[0];
+  EXPECT_EQ(ann["identity"], "1-11-1200000000");
+  EXPECT_EQ(ann["country"], "Norway") << "of the eldest account";
+  EXPECT_EQ(ann["projects"], 2);
+  EXPECT_EQ(ann["rac"], 3);
+  EXPECT_EQ(HubAnswers::Text(answers.People({}, HubRank::kRecent)),
+            "1 Cem 7.000000, 2 Ann 150.000000, 3 Bob 120.000000");
+  json ranks;
+  answers.lists().AddPersonRanks(ProjectId(2), 22, &ranks);
+  EXPECT_EQ(ranks, (json{{"rank_total", 1}, {"rank_rac", 2}, {"of", 3}}));
+}
+
+TEST(HubIndexTest, SharedAccountsAreInNoSum) {
+  HubWorld world;
+  world.Project(1);
+  world.Project(2, {.shared_account = true});
+  world.User(2, {.id = 22, .credit = 1000, .name = "everybody", .country = "Norway", .team = 5, .cpid = 'a'});
+  world.User(1, {.id = 11, .credit = 100, .name = "Ann", .country = "Norway", .cpid = 'a'});
+  world.User(2, {.id = 23, .credit = 1, .name = "somebody"});
+  world.Team(2, {.id = 5, .credit = 1000, .name = "All of us"});
+  const HubAnswers answers(world);
+  EXPECT_EQ(HubAnswers::Text(answers.People()), "1 Ann 100.000000");
+  EXPECT_EQ(HubAnswers::Data(answers.lists().Countries(HubRank::kTotal, {}))[0]["total"], "100.000000");
+  EXPECT_TRUE(HubAnswers::Data(answers.lists().Teams(HubRank::kTotal, {})).empty());
+  // Within the project it is an account like all others.
+  EXPECT_EQ(HubAnswers::Text(
+                HubAnswers::Data(answers.lists().Top(ProjectId(2), AccountKind::kUser, HubRank::kTotal, {}))),
+            "1 everybody 1000.000000, 2 somebody 1.000000");
+}
+
+// 700 points at seven points per Cobblestone are 100 Cobblestones.
+TEST(HubIndexTest, SumsOverProjectsAreInCobblestones) {
+  HubWorld world;
+  world.Project(1, {.points_per_cobblestone = 7});
+  world.Project(2);
+  world.User(
+      1, {.id = 1, .credit = 700, .recent = 70, .name = "Ann", .country = "Norway", .team = 1, .cpid = 'a'});
+  world.User(2, {.id = 1, .credit = 1, .recent = 1, .name = "Ann", .country = "Norway", .cpid = 'a'});
+  world.Team(1, {.id = 1, .credit = 700, .recent = 70, .name = "T"});
+  const HubAnswers answers(world);
+  EXPECT_EQ(HubAnswers::Text(answers.People()), "1 Ann 101.000000");
+  EXPECT_EQ(answers.People()[0]["rac"], 11);
+  EXPECT_EQ(HubAnswers::Data(answers.lists().Countries(HubRank::kTotal, {}))[0]["total"], "101.000000");
+  EXPECT_EQ(HubAnswers::Data(answers.lists().Teams(HubRank::kTotal, {}))[0]["total"], "100.000000");
+  EXPECT_EQ(HubAnswers::Text(
+                HubAnswers::Data(answers.lists().Top(ProjectId(1), AccountKind::kUser, HubRank::kTotal, {}))),
+            "1 Ann 700.000000");
+}
+
+TEST(HubIndexTest, TeamsOfOneNameInAnyCaseAreOneTeam) {
+  HubWorld world;
+  for (const std::uint32_t project : {1, 2}) world.Project(project);
+  world.Team(1, {.id = 5, .credit = 30, .recent = 1, .name = "The Crunchers"});
+  world.Team(2, {.id = 9, .credit = 40, .recent = 2, .name = "THE CRUNCHERS"});
+  world.Team(2, {.id = 10, .credit = 60, .recent = 9, .name = "Others"});
+  world.Team(2, {.id = 11, .credit = 1000});
+  world.User(1, {.id = 1, .credit = 30, .name = "Ann", .team = 5, .cpid = 'a'});
+  world.User(2, {.id = 2, .credit = 40, .name = "Ann", .team = 9, .cpid = 'a'});
+  world.User(2, {.id = 3, .credit = 60, .name = "Bob", .team = 10});
+  world.User(2, {.id = 4, .credit = 1, .name = "Cem", .team = 9});
+  const HubAnswers answers(world);
+  const json teams = HubAnswers::Data(answers.lists().Teams(HubRank::kTotal, {}));
+  EXPECT_EQ(HubAnswers::Text(teams), "1 THE CRUNCHERS 70.000000, 2 Others 60.000000")
+      << "a team without a name is no team over projects";
+  EXPECT_EQ(teams[0]["key"], "ff8ccbaa387e38bd258bb65539f03e58") << "md5sum of 'the crunchers'";
+  EXPECT_EQ(teams[0]["projects"], 2);
+  EXPECT_EQ(teams[0]["members"], 3);
+  EXPECT_EQ(HubAnswers::Text(HubAnswers::Data(answers.lists().Teams(HubRank::kRecent, {}))),
+            "1 Others 60.000000, 2 THE CRUNCHERS 70.000000");
+
+  const auto team = answers.lists().Team(TeamNameKeyOf("the CRUNCHERS"), {});
+  ASSERT_TRUE(team.ok()) << team.status().message();
+  EXPECT_EQ((*team)["data"]["teams"][0]["project_name"], "Project 2");
+  EXPECT_EQ((*team)["data"]["teams"][0]["rank_total"], 3) << "40 of 1000, 60, 40";
+  EXPECT_EQ((*team)["data"]["teams"][1]["id"], 5);
+  EXPECT_EQ(answers.lists().Team(TeamNameKeyOf("unknown"), {}).status().code(), StatusCode::kNotFound);
+  // Ann is a member at both projects, and one person.
+  EXPECT_EQ(HubAnswers::Text(answers.People({.team = "the crunchers"})), "1 Ann 70.000000, 3 Cem 1.000000");
+}
+
+TEST(HubIndexTest, CountriesAreThoseOfPeople) {
+  HubWorld world;
+  world.Project(1);
+  world.User(1, {.id = 1, .credit = 10, .recent = 5, .name = "a", .country = "Norway"});
+  world.User(1, {.id = 2, .credit = 20, .recent = 1, .name = "b", .country = "Chad"});
+  world.User(1, {.id = 3, .credit = 10, .recent = 1, .name = "c", .country = "Norway"});
+  world.User(1, {.id = 4, .credit = 5, .recent = 9, .name = "d", .country = "International"});
+  world.User(1, {.id = 5, .credit = 90, .recent = 1, .name = "e", .country = "None"});
+  world.User(1, {.id = 6, .credit = 90, .recent = 1, .name = "f"});
+  const HubAnswers answers(world);
+  const json countries = HubAnswers::Data(answers.lists().Countries(HubRank::kTotal, {}));
+  EXPECT_EQ(HubAnswers::Text(countries, "country"),
+            "1 Chad 20.000000, 1 Norway 20.000000, 3 International 5.000000");
+  EXPECT_EQ(countries[1]["people"], 2);
+  EXPECT_EQ(HubAnswers::Data(answers.lists().Countries(HubRank::kRecent, {}))[0]["country"], "International");
+  EXPECT_EQ(HubAnswers::Text(answers.People({.country = "Norway"})), "4 a 10.000000, 4 c 10.000000")
+      << "the rank is that among all: 90, 90, 20, 10, 10, 5";
+  EXPECT_TRUE(answers.People({.country = "Atlantis"}).empty());
+}
+
+TEST(HubIndexTest, PagesFollowEachOther) {
+  HubWorld world;
+  world.Project(1);
+  for (std::uint64_t id = 1; id <= 7; ++id)
+    world.User(1, {.id = id,
+                   .credit = 100.0 - static_cast<double>(id),
+                   .name = "u" + std::to_string(id),
+                   .country = "Chad"});
+  const HubAnswers answers(world);
+  const auto page = answers.lists().People({.country = "Chad"}, HubRank::kTotal, {.offset = 5, .limit = 3});
+  EXPECT_EQ(HubAnswers::Text(HubAnswers::Data(page)), "6 u6 94.000000, 7 u7 93.000000");
+  EXPECT_EQ((*page)["count"], 7);
+  EXPECT_EQ((*page)["as_of"], kNow);
+  const auto users =
+      answers.lists().Top(ProjectId(1), AccountKind::kUser, HubRank::kTotal, {.offset = 2, .limit = 2});
+  EXPECT_EQ(HubAnswers::Text(HubAnswers::Data(users)), "3 u3 97.000000, 4 u4 96.000000");
+  EXPECT_TRUE(answers.People({}, HubRank::kTotal, {.offset = 100, .limit = 5}).empty());
+}
+
+TEST(HubIndexTest, PeopleAreFoundByTheBeginningOfTheirName) {
+  HubWorld world;
+  world.Project(1);
+  world.User(1, {.id = 1, .credit = 1, .name = "Zoé"});
+  world.User(1, {.id = 2, .credit = 5, .name = "ZOÉ of Kiel"});
+  world.User(1, {.id = 3, .credit = 9, .name = "Zack"});
+  world.User(1, {.id = 4, .credit = 9, .name = std::string(300, 'z')});
+  const HubAnswers answers(world);
+  EXPECT_EQ(HubAnswers::Text(answers.People({.name = "zoÉ"})), "3 ZOÉ of Kiel 5.000000, 4 Zoé 1.000000");
+  EXPECT_EQ(answers.People({.name = "z"}).size(), 4u);
+  EXPECT_EQ(answers.People({.name = std::string(200, 'Z')}).size(), 1u);
+  EXPECT_TRUE(answers.People({.name = "zoe"}).empty());
+}
+
+TEST(HubIndexTest, HalfAnEditionIsNeverSeen) {
+  HubWorld world;
+  world.Project(1, {}, 1);
+  const Account before{.id = 1, .credit = 100, .name = "Ann"};
+  world.Put(1, AccountKind::kUser, {.id = 1, .credit = 150, .name = "Ann", .edition = 2}, &before);
+  world.User(1, {.id = 2, .credit = 30, .name = "Bob"});
+  world.User(1, {.id = 3, .credit = 70, .name = "Cem", .edition = 2});
+  EXPECT_EQ(HubAnswers::Text(HubAnswers(world).People()), "1 Ann 100.000000, 2 Bob 30.000000");
+  world.Project(1, {}, 2);
+  EXPECT_EQ(HubAnswers::Text(HubAnswers(world).People()),
+            "1 Ann 150.000000, 2 Cem 70.000000, 3 Bob 30.000000");
+}
+
+TEST(HubIndexTest, RowsOfDifferentMomentsAreNoIndex) {
+  HubWorld world;
+  world.Project(1, {}, 1);
+  // The rows of accounts are two editions ahead: what edition 1 said is not known any more.
+  const Account before{.id = 1, .credit = 100, .edition = 2};
+  world.Put(1, AccountKind::kUser, {.id = 1, .credit = 150, .edition = 3}, &before);
+  EXPECT_EQ(world.Build().status().code(), StatusCode::kRetry);
+  // FEEDS has sent two barriers, and a partition of MEMBERS has passed one.
+  HubWorld behind;
+  behind.Project(1);
+  behind.leading.Put(feeds::kRelayTable, {}, stage::RelayState{.number = 2, .watermarks = 2});
+  for (MemoryRows& rows : behind.members)
+    rows.Put(members::kWatermarksTable, {}, stream::WatermarkProgress{.passed = 2});
+  EXPECT_TRUE(behind.Build().ok());
+  behind.members[1].Put(members::kWatermarksTable, {}, stream::WatermarkProgress{.passed = 1});
+  EXPECT_EQ(behind.Build().status().code(), StatusCode::kRetry);
+}
+
+TEST(HubIndexTest, HostsAreFoundByTheirIdAtAllProjects) {
+  HubWorld world;
+  for (const std::uint32_t project : {1, 2}) world.Project(project);
+  world.User(1, {.id = 7, .credit = 9, .name = "Ann"});
+  world.Host(1, {.id = 71, .credit = 5, .recent = 1, .cpid = 'c', .owner = 7});
+  world.Host(1, {.id = 72, .credit = 4, .recent = 0.05, .cpid = 'd', .owner = 7});
+  world.Host(2, {.id = 81, .credit = 3, .recent = 2, .cpid = 'c'});
+  world.Host(2, {.id = 82, .credit = 30});
+  const HubAnswers answers(world);
+  const auto cpid = *federation::ParseCpid(std::string(32, 'c'));
+  const auto found = answers.lists().Hosts(cpid, {});
+  const json hosts = HubAnswers::Data(found);
+  ASSERT_EQ(hosts.size(), 2u);
+  EXPECT_EQ(hosts[0]["id"], 71);
+  EXPECT_EQ(hosts[1]["id"], 81);
+  EXPECT_EQ(hosts[1]["rank_total"], 2);
+  EXPECT_EQ(hosts[1]["project_name"], "Project 2");
+  // Ids that begin alike are other ids.
+  const auto alike = *federation::ParseCpid(std::string(12, 'c') + std::string(20, '0'));
+  EXPECT_TRUE(HubAnswers::Data(answers.lists().Hosts(alike, {})).empty());
+  json user;
+  answers.lists().AddRanks(ProjectId(1), AccountKind::kUser, 7, &user);
+  EXPECT_EQ(user, (json{{"rank_total", 1}, {"rank_rac", 1}, {"of", 1}, {"hosts", 2}, {"used_hosts", 1}}));
+}
+
+// The eldest account names the person while it is exported; without it another account stands for the person.
+TEST(HubIndexTest, APersonStaysOneWithoutTheEldestAccount) {
+  HubWorld world;
+  for (const std::uint32_t project : {1, 2, 3}) world.Project(project);
+  world.User(1, {.id = 1, .credit = 1, .name = "eldest", .cpid = 'a'});
+  world.User(2, {.id = 2, .credit = 20, .name = "second", .cpid = 'a'});
+  world.User(3, {.id = 3, .credit = 30, .name = "third", .cpid = 'a'});
+  members::MemberRow gone;
+  gone.now = {.kind = AccountKind::kUser, .account = 1, .edition = 1, .gone = true};
+  world.PutRow(1, AccountKind::kUser, gone);
+  const HubAnswers answers(world);
+  EXPECT_EQ(HubAnswers::Text(answers.People()), "1 second 50.000000");
+}
+
+TEST(HubIndexTest, ADirectProjectsDaysAreThoseOfItsUsers) {
+  HubWorld world;
+  world.Project(1, {.mode = wire::FeedMode::kDirect}, 0);
+  members::MemberRow row;
+  row.now = Feed(AccountKind::kUser, {.id = 1, .credit = 10, .edition = 0});
+  row.days = {{.micro = 2'000'000, .day = 19000}, {.micro = 3'000'000, .day = 19001}};
+  world.PutRow(1, AccountKind::kUser, row);
+  row.now.account = 2;
+  row.days = {{.micro = -1'000'000, .day = 19001}};
+  world.PutRow(1, AccountKind::kUser, row);
+  const auto index = world.Index();
+  const IndexedProject* project = index->FindProject(ProjectId(1));
+  ASSERT_NE(project, nullptr);
+  ASSERT_EQ(project->days.size(), 2u);
+  EXPECT_EQ(project->days[0].micro, 2'000'000);
+  EXPECT_EQ(project->days[1].micro, 2'000'000);  // 3 - 1
+}
+
+TEST(HubIndexTest, ADirectProjectsDaysAreWithoutThoseThatArrive) {
+  HubWorld world;
+  world.Project(1, {.mode = wire::FeedMode::kDirect}, 1);
+  members::MemberRow row;
+  row.before = Feed(AccountKind::kUser, {.id = 1, .credit = 10, .edition = 1});
+  row.now = Feed(AccountKind::kUser, {.id = 1, .credit = 14, .edition = 2});
+  row.days = {{.micro = 2'000'000, .day = 19000}, {.micro = 7'000'000, .day = 19001}};
+  row.arriving = {.micro = 4'000'000, .day = 19001};
+  world.PutRow(1, AccountKind::kUser, row);
+  const auto index = world.Index();
+  ASSERT_EQ(index->projects.at(0).days.size(), 2u);
+  EXPECT_EQ(index->projects[0].days[1].micro, 3'000'000);  // 7 - 4
+}
+
+// Slots write their state at different moments: FEEDS may know an edition as complete while one partition of MEMBERS has
+// not written the accounts of it, and another one has.
+TEST(HubIndexTest, AllAnswersAreOfTheMomentOfTheIndex) {
+  HubWorld world;
+  world.Project(1);
+  world.User(1, {.id = 1, .credit = 10, .cpid = 'a'});
+  world.User(1, {.id = 2, .credit = 20, .cpid = 'b'});
+  HubQuestions questions(world, [] { return kNow; });
+  const auto total = [&](std::uint64_t user) {
+    const auto account = questions.Account(ProjectId(1), AccountKind::kUser, user);
+    return account.ok() ? account->at("total").get<std::string>() : account.status().message();
+  };
+  const auto person_total = [&](char cpid) {
+    const auto person = questions.PersonOfCpid(std::string(32, cpid));
+    return person.ok() ? person->at("total").get<std::string>() : person.status().message();
+  };
+  EXPECT_EQ(questions.Account(ProjectId(1), AccountKind::kUser, 1).status().code(), StatusCode::kRetry);
+  questions.lists().Publish(world.Index(), 0);
+  EXPECT_EQ(total(1), "10.000000");
+
+  world.Project(1, {}, 2);
+  const Account before{.id = 1, .credit = 10, .cpid = 'a'};
+  world.Put(1, AccountKind::kUser, {.id = 1, .credit = 13, .cpid = 'a', .edition = 2}, &before);
+  EXPECT_EQ(total(1), "10.000000");
+  EXPECT_EQ(person_total('a'), "10.000000");
+  EXPECT_EQ(total(2), "20.000000");
+  questions.lists().Publish(world.Index(), 0);
+  EXPECT_EQ(total(1), "13.000000");
+  EXPECT_EQ(person_total('a'), "13.000000");
+}
+
+TEST(HubIndexTest, BeforeTheFirstIndexListsSayWhenToAskAgain) {
+  HubWorld world;
+  const HubLists lists(world, [] { return kNow; });
+  EXPECT_EQ(lists.People({}, HubRank::kTotal, {}).status().code(), StatusCode::kRetry);
+  json shown = json::object();
+  lists.AddRanks(ProjectId(1), AccountKind::kUser, 1, &shown);
+  EXPECT_TRUE(shown.empty());
+}
+
+}  // namespace
+}  // namespace cobblestone::view
