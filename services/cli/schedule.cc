@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ctime>
 #include <optional>
 #include <string>
 
@@ -51,6 +52,15 @@ std::int64_t Schedule::Next(std::int64_t now, std::int64_t last) const {
   if (of_day_ < 0) return last < 0 ? now : std::max(now, last + period_);
   const std::int64_t today = now - now % kDay + of_day_;
   return today >= now && today != last ? today : today + kDay;
+}
+
+std::optional<std::int64_t> AwaitNext(const Schedule& schedule, std::int64_t last, bool retry,
+                                      const StopSignals& signals) {
+  const std::int64_t now = std::time(nullptr);
+  const std::int64_t next = retry ? schedule.NextTry(now, last) : schedule.Next(now, last);
+  while (std::time(nullptr) < next)
+    if (signals.Wait() != 0) return std::nullopt;
+  return next;
 }
 
 }  // namespace cobblestone::cli

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "common/base/status.h"
+#include "services/cli/stop_signals.h"
 
 namespace cobblestone::cli {
 
@@ -24,5 +26,10 @@ class Schedule {
   std::int64_t of_day_ = -1;  // s; -1: not a daily schedule
   std::int64_t period_ = kDay;
 };
+
+// Waits for the next time of the schedule. `last`: start of the previous run; -1: none. `retry`: that run failed for a
+// reason that may be temporary. Nothing: a stop signal arrived.
+std::optional<std::int64_t> AwaitNext(const Schedule& schedule, std::int64_t last, bool retry,
+                                      const StopSignals& signals);
 
 }  // namespace cobblestone::cli

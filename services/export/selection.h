@@ -1,4 +1,4 @@
-// The accounts that a project publishes: what statistics files contain and what is sent to a federation hub. Rules:
+// The accounts that a project publishes, in its statistics files and to a federation hub. Rules:
 // tests/golden/export/README.md, 'Filters and counts'. An account is published if its row is shown (filters.h) and, of a
 // project that asks for consent, if its user has consented.
 #pragma once

@@ -85,7 +85,7 @@ json ProjectJson(std::uint32_t number, const feeds::ProjectRow& row) {
   return shown;
 }
 
-// A project is fetched once a day: after two days without a complete edition, what is known of it is old.
+// A project is fetched once a day: after two days without a complete edition, its figures are old.
 constexpr double kKnownFor = 2 * credit::kSecondsPerDay;
 
 // Adds what the ledger of editions says: the age of what is known, and why the last edition is held.

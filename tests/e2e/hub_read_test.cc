@@ -340,7 +340,7 @@ TEST_F(HubRead, HistoriesSayWhatADayGaveAndWhatWasCorrected) {
   EXPECT_EQ(projects[0]["published_time"], kStart + kDay);
   EXPECT_EQ(projects[0]["unknown_since"], kStart + kDay) << "nothing has come for years";
   EXPECT_EQ(projects[2]["held_reason"], "the file is empty");
-  EXPECT_EQ(projects[2]["users"], 1) << "a held project keeps what is known of it";
+  EXPECT_EQ(projects[2]["users"], 1) << "a held project keeps the figures of its last complete edition";
 }
 
 TEST_F(HubRead, ProjectPagesAndSignatureImagesGetTheirXml) {

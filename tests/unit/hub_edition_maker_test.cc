@@ -5,10 +5,14 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <string>
 
 #include "common/wire/events/event_codec.h"
 #include "services/hub/collector/record_file.h"
+#include "services/hub/collector/record_index.h"
+#include "services/hub/collector/replace_file.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::hub {
@@ -19,6 +23,11 @@ std::string User(int id, const std::string& name, const std::string& total) {
          "</name>\n <create_time>1003711477</create_time>\n <total_credit>" + total +
          "</total_credit>\n <expavg_credit>0.5</expavg_credit>\n <expavg_time>1789999999.0</expavg_time>\n"
          " <cpid>e6548b6c3d364685ae9221e0abe10098</cpid>\n <country>France</country>\n</user>\n";
+}
+
+std::string ContentsOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 class EditionMaker : public ::testing::Test {
@@ -97,6 +106,40 @@ TEST_F(EditionMaker, SendsOnlyWhatChanged) {
   EXPECT_EQ(third.at(1).edition, 3u);
   EXPECT_FALSE(third.at(1).gone);
   EXPECT_TRUE(third.at(3).gone);
+}
+
+TEST(ReplaceFile, KeepsTheOldContentsIfTheNewOnesCannotBeWritten) {
+  const testing::TempDir dir;
+  const std::string path = dir / "state.json";
+  ASSERT_TRUE(ReplaceFile(path, "old").ok());
+  std::filesystem::create_directory(path + ".new");  // cannot be opened for writing
+  EXPECT_EQ(ReplaceFile(path, "new").code(), StatusCode::kFatal);
+  EXPECT_EQ(ContentsOf(path), "old");
+  std::filesystem::remove(path + ".new");
+  ASSERT_TRUE(ReplaceFile(path, "new").ok());
+  EXPECT_EQ(ContentsOf(path), "new");
+  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+  EXPECT_EQ(std::filesystem::status(path).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+TEST(RecordIndexFile, ThatIsMissingOrDamagedIsNone) {
+  const testing::TempDir dir;
+  const std::string path = dir / "user.index";
+  auto missing = RecordIndex::OpenIntact(path);
+  ASSERT_TRUE(missing.ok());
+  EXPECT_FALSE(missing->has_value());
+  auto writer = RecordIndexWriter::Create(path);
+  ASSERT_TRUE(writer.ok());
+  writer->Add({.id = 7, .hash = 1, .total_micro = 1'000'000});
+  ASSERT_TRUE(writer->Finish().ok());
+  auto intact = RecordIndex::OpenIntact(path);
+  ASSERT_TRUE(intact.ok() && intact->has_value());
+  EXPECT_EQ((*intact)->size(), 1u);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  auto damaged = RecordIndex::OpenIntact(path);
+  ASSERT_TRUE(damaged.ok());
+  EXPECT_FALSE(damaged->has_value());
 }
 
 }  // namespace

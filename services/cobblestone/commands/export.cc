@@ -19,6 +19,7 @@ namespace cobblestone {
 
 using access::PipelineState;
 using audit::Reconcile;
+using cli::AwaitNext;
 using cli::kExitBusy;
 using cli::RunLog;
 using cli::Schedule;
@@ -226,14 +227,12 @@ int Again(const Options& options) {
   std::int64_t last = -1;
   int code = kExitOk;
   for (;;) {
-    const std::int64_t now = std::time(nullptr);
-    const std::int64_t next = code == kExitBusy ? schedule->NextTry(now, last) : schedule->Next(now, last);
-    while (std::time(nullptr) < next) {
-      if (signals.Wait() == 0) continue;
+    const auto next = AwaitNext(*schedule, last, code == kExitBusy, signals);
+    if (!next) {
       log.Info("stopped");
       return kExitOk;
     }
-    last = next;
+    last = *next;
     code = Export(options);
     if (code == kExitOk) {
       log.Info("exported");

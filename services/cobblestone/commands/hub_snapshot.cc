@@ -28,6 +28,7 @@ namespace cobblestone {
 using access::Ingest;
 using access::IngestSummary;
 using access::PipelineState;
+using cli::AwaitNext;
 using cli::kExitBusy;
 using cli::RunLog;
 using cli::Schedule;
@@ -172,14 +173,12 @@ int SnapshotAgain(const settings::RunSettings& all, const std::optional<hub::Sig
   std::int64_t last = -1;
   int code = kExitOk;
   for (;;) {
-    const std::int64_t now = std::time(nullptr);
-    const std::int64_t next = code == kExitBusy ? schedule->NextTry(now, last) : schedule->Next(now, last);
-    while (std::time(nullptr) < next) {
-      if (signals.Wait() == 0) continue;
+    const auto next = AwaitNext(*schedule, last, code == kExitBusy, signals);
+    if (!next) {
       log.Info("stopped");
       return kExitOk;
     }
-    last = next;
+    last = *next;
     const Status done = SnapshotPatiently(all, key, &signals);
     code = cli::ExitCodeOf(done);
     if (done.ok())

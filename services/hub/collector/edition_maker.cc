@@ -74,15 +74,10 @@ class Maker {
   Status OpenIndexes() {
     for (std::size_t n = 0; n < kRecordKinds.size(); ++n) {
       if (!Has(n)) continue;
-      auto index = RecordIndex::Open(request_.indexes + "/" + IndexName(kRecordKinds[n]));
-      if (index.ok()) {
-        indexes_[n] = std::move(*index);
-      } else if (index.status().code() == StatusCode::kNotFound ||
-                 index.status().code() == StatusCode::kCorrupted) {
-        made_.whole = true;
-      } else {
-        return index.status();
-      }
+      auto index = RecordIndex::OpenIntact(request_.indexes + "/" + IndexName(kRecordKinds[n]));
+      if (!index.ok()) return index.status();
+      if (*index) indexes_[n] = std::move(**index);
+      if (!*index) made_.whole = true;
     }
     if (made_.whole)
       for (RecordIndex& index : indexes_) index = RecordIndex();

@@ -1,12 +1,11 @@
 #include "services/hub/collector/feed_state.h"
 
-#include <cerrno>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "common/wire/int128_fields.h"
+#include "services/hub/collector/replace_file.h"
 
 namespace cobblestone::hub {
 
@@ -117,14 +116,7 @@ Status SaveFeedState(const std::string& path, const FeedState& state) {
            {"confirm_at", state.history.confirm_at}}}};
   for (const KindMemory& memory : state.memory) j["memory"].push_back(MemoryJson(memory));
   for (const KindMemory& memory : state.next_memory) j["next_memory"].push_back(MemoryJson(memory));
-  const std::string part = path + ".new";
-  std::ofstream file(part, std::ios::binary | std::ios::trunc);
-  file << j.dump(1, ' ', false, json::error_handler_t::replace) << "\n";
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(part, path, error);
-  if (!file || error) return Status::Unwritten(error ? error.value() : errno, "cannot write " + path);
-  return Status::Ok();
+  return ReplaceFile(path, j.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace cobblestone::hub

@@ -37,6 +37,14 @@ Status Failed(const std::string& what, const std::string& path) {
 
 }  // namespace
 
+Result<std::optional<RecordIndex>> RecordIndex::OpenIntact(const std::string& path) {
+  auto index = Open(path);
+  if (index.ok()) return std::optional<RecordIndex>(std::move(*index));
+  const StatusCode code = index.status().code();
+  if (code == StatusCode::kNotFound || code == StatusCode::kCorrupted) return std::optional<RecordIndex>();
+  return index.status();
+}
+
 Result<RecordIndex> RecordIndex::Open(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ class RecordIndex {
   RecordIndex() = default;
   // kNotFound: there is no such file. kCorrupted: it is damaged.
   static Result<RecordIndex> Open(const std::string& path);
+  // Nothing if there is no such file, or it is damaged: the next edition is sent whole then.
+  static Result<std::optional<RecordIndex>> OpenIntact(const std::string& path);
   ~RecordIndex();
   RecordIndex(RecordIndex&& other) noexcept;
   RecordIndex& operator=(RecordIndex&& other) noexcept;

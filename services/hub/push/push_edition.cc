@@ -106,15 +106,10 @@ class PushMaker {
   Status OpenIndexes() {
     made_.whole = request_.whole;
     for (std::size_t n = 0; n < kRecordKinds.size() && !made_.whole; ++n) {
-      auto index = RecordIndex::Open(request_.indexes + "/" + IndexName(kRecordKinds[n]));
-      if (index.ok()) {
-        indexes_[n] = std::move(*index);
-      } else if (index.status().code() == StatusCode::kNotFound ||
-                 index.status().code() == StatusCode::kCorrupted) {
-        made_.whole = true;
-      } else {
-        return index.status();
-      }
+      auto index = RecordIndex::OpenIntact(request_.indexes + "/" + IndexName(kRecordKinds[n]));
+      if (!index.ok()) return index.status();
+      if (*index) indexes_[n] = std::move(**index);
+      made_.whole = !*index;
     }
     if (made_.whole) indexes_ = {};
     return Status::Ok();

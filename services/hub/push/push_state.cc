@@ -1,10 +1,10 @@
 #include "services/hub/push/push_state.h"
 
-#include <cerrno>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+
+#include "services/hub/collector/replace_file.h"
 
 namespace cobblestone::hub {
 
@@ -35,14 +35,7 @@ Status SavePushState(const std::string& path, const PushState& state) {
       {"edition", state.edition},     {"accepted", state.accepted},   {"accepted_time", state.accepted_time},
       {"last_time", state.last_time}, {"facts", state.facts},         {"sending", state.sending},
       {"attempt", state.attempt},     {"made_time", state.made_time}, {"next_facts", state.next_facts}};
-  const std::string part = path + ".new";
-  std::ofstream file(part, std::ios::binary | std::ios::trunc);
-  file << j.dump(1) << "\n";
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(part, path, error);
-  if (!file || error) return Status::Unwritten(error ? error.value() : errno, "cannot write " + path);
-  return Status::Ok();
+  return ReplaceFile(path, j.dump(1) + "\n");
 }
 
 }  // namespace cobblestone::hub
