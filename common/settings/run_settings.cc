@@ -315,14 +315,22 @@ class Reader {
     if (s.role == Role::kHub && s.kafka.slots == KafkaSlots::kByStage)
       Error(GivenAt({"role", "kafka.slots"}),
             "role: hub requires kafka.slots: together, because a hub has one stage per slot");
-    for (const ProjectEntry& project : s.projects)
-      if (s.role != Role::kHub &&
-          (!project.url.empty() || !project.statistics.empty() || !project.ownership_key.empty() ||
-           project.points_per_cobblestone > 0 || project.shared_account || project.erase_after))
+    for (const ProjectEntry& project : s.projects) {
+      const bool collected = !project.url.empty() || !project.statistics.empty();
+      const bool described = !project.ownership_key.empty() || project.points_per_cobblestone > 0 ||
+                             project.shared_account || project.erase_after;
+      if (s.role != Role::kHub && (collected || described))
         Error(
             GivenAt({"role", std::string(kProjectsKey)}),
             "projects.url, statistics, ownership_key, points_per_cobblestone, shared_account and erase_after are "
             "for role: hub; hub.url names the hub of a pipeline of projects");
+      if (s.role == Role::kHub && described && !collected)
+        Error(
+            GivenAt({std::string(kProjectsKey)}),
+            "projects: project " + std::to_string(project.id.value) +
+                " has ownership_key, points_per_cobblestone, shared_account or erase_after, which `hub collect` "
+                "sends to the hub, but neither url nor statistics, so it is not collected");
+    }
   }
 
   // Rules across several options.

@@ -313,6 +313,17 @@ TEST(RunSettings, TheAddressOfAHubIsAUrl) {
   EXPECT_EQ(ErrorsIn("order: lockstep\nhub: {url: 'https://hub.example', factors: false}"), "no error");
 }
 
+TEST(RunSettings, WhatTheCollectorSendsAboutAProjectNeedsACollectedProject) {
+  EXPECT_THAT(
+      ErrorsIn("role: hub\nprojects: [{id: 7, name: Elm, shared_account: true}]\n"),
+      HasSubstr("project 7 has ownership_key, points_per_cobblestone, shared_account or erase_after"));
+  EXPECT_EQ(ErrorsIn("role: hub\nprojects: [{id: 7, name: Elm}]\n"), "no error");
+  EXPECT_EQ(
+      ErrorsIn(
+          "role: hub\nprojects: [{id: 7, name: Elm, shared_account: true, url: 'https://elm.example/'}]\n"),
+      "no error");
+}
+
 TEST(RunSettings, WhatIsSentToAHubNeedsTheHubATokenAndAProject) {
   const auto errors = [](const std::string& hub, const std::string& projects) {
     return ErrorsIn("hub: {" + hub + "}\nprojects: [" + projects + "]\n");
