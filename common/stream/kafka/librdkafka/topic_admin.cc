@@ -105,8 +105,19 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
   }
 
   Result<std::string> ClusterId() override {
-    char* id = rd_kafka_clusterid(handle_.get(), kMillis);
-    if (id == nullptr) return Unreachable("no cluster id");
+    // librdkafka returns at once, without an id, if its metadata came over a connection on which a busy broker had not
+    // answered the request for API versions in time. The next metadata have the id.
+    const auto deadline = std::chrono::steady_clock::now() + Millis(kMillis);
+    char* id = nullptr;
+    while ((id = rd_kafka_clusterid(handle_.get(), kFirstLookMillis)) == nullptr) {
+      if (std::chrono::steady_clock::now() > deadline) return Unreachable("no cluster id");
+      const rd_kafka_metadata_t* metadata = nullptr;
+      if (rd_kafka_metadata(handle_.get(), 0, nullptr, &metadata, kLongestLookMillis) ==
+          RD_KAFKA_RESP_ERR_NO_ERROR)
+        rd_kafka_metadata_destroy(metadata);
+      if (refusal_ != 0) return Refused();
+      rd_kafka_poll(handle_.get(), 100);
+    }
     std::string text(id);
     rd_kafka_mem_free(handle_.get(), id);
     return text;
