@@ -654,27 +654,31 @@ TEST_F(GatewayTest, RequestsBeyondTheLimitsAreRejected) {
   EXPECT_EQ(served.Post("/api/v1/events?source=a", std::string(65536, ' '), kIngestToken).status, 200);
 }
 
-// As `curl -X POST` sends it: no header announces a body, and none follows.
-TEST_F(GatewayTest, APostWithoutBodyHeadersHasNoBody) {
-  Served served(dir_, "");
-  ASSERT_TRUE(served.Start()) << served.process().err();
+// The start of the answer to the bytes of a request; empty: no answer.
+std::string AnswerTo(const Served& served, const std::string& request) {
   sockaddr_in address{
       .sin_family = AF_INET,
       .sin_port =
           htons(static_cast<std::uint16_t>(std::stoi(served.url().substr(served.url().rfind(':') + 1)))),
       .sin_addr = {htonl(INADDR_LOOPBACK)}};
   const int connection = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  ASSERT_EQ(::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  EXPECT_EQ(::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   const timeval patience{.tv_sec = 20, .tv_usec = 0};  // shorter than the gateway waits for a body
   ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  const std::string request = "POST /api/v1/events?source=a HTTP/1.1\r\nHost: localhost\r\n\r\n";
-  ASSERT_EQ(::send(connection, request.data(), request.size(), MSG_NOSIGNAL),
+  EXPECT_EQ(::send(connection, request.data(), request.size(), MSG_NOSIGNAL),
             static_cast<ssize_t>(request.size()));
   char some[4096];
   const ssize_t n = ::recv(connection, some, sizeof some, 0);
-  ASSERT_GT(n, 0) << "no answer";
-  EXPECT_THAT(std::string(some, static_cast<std::size_t>(n)), HasSubstr("401"));
   ::close(connection);
+  return {some, n > 0 ? static_cast<std::size_t>(n) : 0};
+}
+
+// As `curl -X POST` sends it: no header announces a body, and none follows.
+TEST_F(GatewayTest, APostWithoutBodyHeadersHasNoBody) {
+  Served served(dir_, "");
+  ASSERT_TRUE(served.Start()) << served.process().err();
+  EXPECT_THAT(AnswerTo(served, "POST /api/v1/events?source=a HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+              HasSubstr("401"));
 }
 
 TEST_F(GatewayTest, AnAddressHasARateLimitAndATokenAHigherOne) {
@@ -723,13 +727,14 @@ TEST_F(GatewayTest, AnAddressHasARateLimitAndATokenAHigherOne) {
 // of its own may ask.
 TEST_F(GatewayTest, BehindATrustedProxyEachVisitorIsLimitedAndLogged) {
   const std::string busy = "203.0.113.7";
-  const std::vector<httplib::Headers> visitors = {
-      {{"X-Forwarded-For", busy}},
-      {{"X-Forwarded-For", "192.0.2.1, " + busy}},
-      {{"X-Forwarded-For", "198.51.100.2"}},
-      {{"X-Forwarded-For", busy + ", 198.51.100.3, 127.0.0.1"}},
-      // A proxy that adds a second X-Forwarded-For header after a forged one.
-      {{"X-Forwarded-For", "192.0.2.9"}, {"X-Forwarded-For", busy}}};
+  // Values of X-Forwarded-For headers.
+  const std::vector<std::vector<std::string>> visitors = {
+      {busy},
+      {"192.0.2.1, " + busy},
+      {"198.51.100.2"},
+      {busy + ", 198.51.100.3, 127.0.0.1"},
+      // A proxy that adds a second header after a forged one.
+      {"192.0.2.9", busy}};
   const auto asked = [&](const std::string& trusted) {
     std::ofstream(dir_ / "proxied.yaml")
         << "data_directory: data\ngateway: {listen: '127.0.0.1:0', rate_limit: 1, rate_burst: 100, access_log: true, "
@@ -737,11 +742,15 @@ TEST_F(GatewayTest, BehindATrustedProxyEachVisitorIsLimitedAndLogged) {
     Served served(std::make_unique<Background>(dir_.path(),
                                                std::vector<std::string>{"run", "--config", "proxied.yaml"}));
     EXPECT_TRUE(served.Start()) << served.process().err();
-    const auto status = [&](const httplib::Headers& headers) {
-      return served.Get("/api/v1/health", "", headers).status;
+    // The bytes of the request, because clients do not keep the order of headers with one name.
+    const auto status = [&](const std::vector<std::string>& visitor) {
+      std::string request = "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
+      for (const std::string& value : visitor) request += "X-Forwarded-For: " + value + "\r\n";
+      const std::string answer = AnswerTo(served, request + "\r\n");
+      return answer.size() < 12 ? 0 : std::stoi(answer.substr(9, 3));
     };
     std::string limited;
-    for (const httplib::Headers& visitor : visitors) {
+    for (const std::vector<std::string>& visitor : visitors) {
       bool shared = false;
       for (int tries = 0; tries < 50 && !shared; ++tries) {
         while (status(visitors[0]) == 200) {
