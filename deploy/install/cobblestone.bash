@@ -7,7 +7,7 @@ _cobblestone() {
   done
   help=$("${COMP_WORDS[0]}" "${verbs[@]}" --help 2>/dev/null) || help=$("${COMP_WORDS[0]}" "${verbs[@]:0:1}" --help 2>/dev/null)
   case $before in
-    --config | --data | --out | --spec | --events | --state-out) ;;
+    --config | --data | --out | --spec | --events | --state-out | --svg) ;;
     *)
       if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$(grep -oE -- '--[a-z][a-z0-9-]*' <<<"$help" | sort -u)" -- "$word")

@@ -53,6 +53,7 @@ const std::vector<Layer>& Layers() {
       {"common/settings", {"common/base", "common/credit"}},
       {"common/http", {"common/base"}},
       {"common/federation/identity", {"common/base"}},
+      {"common/workfetch", {"common/base"}},
       {"common/client", {"common/base", "common/wire", "common/stream", "common/stream/kafka"}},
       {"services/stage", {"common/base", "common/credit", "common/wire", "common/stream"}},
       {"services/claims", kStage},
@@ -121,6 +122,7 @@ const std::vector<Layer>& Layers() {
        {"common/base", "common/credit", "common/wire", "common/stream", "services/claims",
         "services/accounts", "services/teams", "services/coordinator", "services/view", "services/ledger",
         "services/export"}},
+      {"services/workfetch", {"common/base", "common/workfetch"}},
       {"services/cli", {"common", "services"}},
       {"services/access", {"common", "services"}},
       {"services/factors",
@@ -186,9 +188,9 @@ const Names kMayNameBackends = {"services/cobblestone", "services/access", "serv
                                 "common/client",        "common/sim",      "common/stream/index"};
 
 // The folders whose results must have the same bits on every machine and in every re-execution.
-const Names kStateCode = {"common/credit",   "common/federation", "services/stage",  "services/claims",
-                          "services/grants", "services/accounts", "services/teams",  "services/coordinator",
-                          "services/feeds",  "services/identity", "services/members"};
+const Names kStateCode = {"common/credit",   "common/federation", "services/stage",   "services/claims",
+                          "services/grants", "services/accounts", "services/teams",   "services/coordinator",
+                          "services/feeds",  "services/identity", "services/members", "common/workfetch"};
 
 const std::set<std::string_view> kImpureHeaders = {
     "atomic",  "chrono",    "condition_variable", "cstdio",   "ctime",   "fcntl.h",    "filesystem",
