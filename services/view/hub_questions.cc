@@ -16,6 +16,7 @@
 #include "services/feeds/feed_rows.h"
 #include "services/identity/identity_rows.h"
 #include "services/members/member_rows.h"
+#include "services/view/hub/account_days.h"
 #include "services/view/hub/cobblestones.h"
 #include "services/view/hub/person_days.h"
 #include "services/view/json.h"
@@ -380,7 +381,7 @@ Result<json> HubQuestions::AccountWith(const HubIndex& index, ProjectId project,
   shown["id"] = id;
   std::vector<credit::DaySum>& days = figures->days;
   days = (*row)->days;
-  if (Status s = AddOlderDays(members, tables.days, key, days); !s.ok()) return s;
+  if (Status s = AddOlderMemberDays(members, tables.days, key, days); !s.ok()) return s;
   members::HideArriving(**row, complete, days);
   shown["days"] = json::array();
   for (const credit::DaySum& day : days) {
