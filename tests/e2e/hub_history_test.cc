@@ -56,5 +56,50 @@ TEST_F(HubHistory, OfAnAccountTakesDaysInAnyOrder) {
   EXPECT_EQ(found, "-30:10.000000 20:20.000000 500:10.000000 510:10.000000 1000:10.000000 1001:10.000000 ");
 }
 
+// A direct feed has an edition every few minutes. The ledger of editions has a bound, the days of the project have none.
+TEST_F(HubHistory, OfAProjectIsItsNewestEditionsAndAllItsDays) {
+  constexpr std::uint64_t kEditions = 1100;
+  Project(1);
+  Project(2);
+  Complete(2, 1, 0, {}, true);
+  for (std::uint64_t n = 1; n <= kEditions; ++n) {
+    wire::FeedEdition edition{.edition = n, .state = EditionState::kBegun, .whole = n == 1};
+    const double day = -1000 + static_cast<double>(n) / 2;
+    Add(1, day, edition);
+    edition.state = EditionState::kComplete;
+    edition.sums = {{.kind = AccountKind::kUser,
+                     .accounts = 5,
+                     .total_micro = static_cast<std::int64_t>(1'000'000 * (1000 + n))}};
+    Add(1, day, edition);
+  }
+  Send();
+  const auto project = questions_->Project(ProjectId(1), 2000);
+  ASSERT_TRUE(project.ok()) << project.status().message();
+  const json& editions = project->at("editions");
+  ASSERT_EQ(editions.size(), 1000u);
+  EXPECT_EQ(editions[0]["edition"], kEditions);
+  EXPECT_EQ(editions[998]["edition"], kEditions - 998);
+  EXPECT_EQ(editions[999]["edition"], 1) << "the last whole edition says since when an account is gone";
+  const auto newest = questions_->Project(ProjectId(1), 1);
+  ASSERT_TRUE(newest.ok());
+  ASSERT_EQ(newest->at("editions").size(), 1u);
+  EXPECT_EQ(newest->at("editions")[0]["edition"], kEditions);
+  const auto other = questions_->Project(ProjectId(2), 2000);
+  ASSERT_TRUE(other.ok());
+  EXPECT_EQ(other->at("editions").size(), 1u);
+
+  const auto days = questions_->lists().Days(ProjectId(1));
+  ASSERT_TRUE(days.ok()) << days.status().message();
+  ASSERT_EQ(days->size(), kEditions / 2);
+  double sum = 0;
+  for (std::size_t n = 0; n < days->size(); ++n) {
+    EXPECT_EQ(days->at(n)["day"], days->at(0)["day"].get<std::int64_t>() + static_cast<std::int64_t>(n));
+    sum += std::stod(days->at(n)["credit"].get<std::string>());
+  }
+  EXPECT_EQ(sum, kEditions - 1.0) << "what the first edition has is no day's credit";
+  EXPECT_EQ(days->back()["edition"], kEditions);
+  EXPECT_EQ(days->back()["accounts"], 5);
+}
+
 }  // namespace
 }  // namespace cobblestone::testing
