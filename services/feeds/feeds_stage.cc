@@ -1,5 +1,6 @@
 #include "services/feeds/feeds_stage.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -86,12 +87,14 @@ FeedsStage::FeedsStage(const FeedsOptions& options, stream::TableHost& tables)
     : options_(options),
       projects_(tables, kProjectsTable, true),
       editions_(tables, kEditionsTable, false),
+      edition_lists_(tables, kEditionListsTable, false),
+      days_(tables, kProjectDaysTable, false),
       factors_(tables, kFactorsTable, false),
       factors_state_(tables, kFactorsStateTable, true),
       relay_(tables, kRelayTable, options.partitions, kWatermarkedTopics) {}
 
 std::vector<stream::TableBase*> FeedsStage::tables() {
-  return {&projects_, &editions_, &factors_, &factors_state_, relay_.table()};
+  return {&projects_, &editions_, &edition_lists_, &days_, &factors_, &factors_state_, relay_.table()};
 }
 
 void FeedsStage::Process(std::size_t, const RecordView& record, Emitter& out) {
@@ -147,7 +150,8 @@ void FeedsStage::OnEdition(const RecordView& record, const EventHead& head, wire
   if (auto why = Misplaced(*project, edition))
     return stage::Refuse(record, head.project, RefusalReason::kAlreadyDecided, std::move(*why), out);
   ProjectRow& row = projects_.Mutable(ProjectKey(head.project));
-  EditionRow& kept = editions_.Mutable(EditionKey(head.project, edition.edition));
+  bool is_new = false;
+  EditionRow& kept = editions_.Mutable(EditionKey(head.project, edition.edition), &is_new);
   switch (edition.state) {
     case EditionState::kBegun:
       row.begun = edition.edition;
@@ -162,6 +166,7 @@ void FeedsStage::OnEdition(const RecordView& record, const EventHead& head, wire
       row.complete = edition.edition;
       if (edition.whole) row.whole = edition.edition;
       kept.ended = stamp;
+      CountDay(head, edition, row);
       RelayEvent(
           head, wire::FeedEdition{.edition = edition.edition, .state = edition.state, .whole = edition.whole},
           out);
@@ -171,7 +176,34 @@ void FeedsStage::OnEdition(const RecordView& record, const EventHead& head, wire
       kept.ended = stamp;
       break;
   }
+  const std::uint64_t number = edition.edition;
   kept.edition = std::move(edition);
+  if (is_new) NoteEdition(head.project, number, row);
+}
+
+// The first edition says what the users had before, which is no day's credit.
+void FeedsStage::CountDay(const EventHead& head, const wire::FeedEdition& edition, ProjectRow& project) {
+  for (const wire::FeedSum& sum : edition.sums) {
+    if (sum.kind != wire::AccountKind::kUser) continue;
+    if (project.users_micro) {
+      ProjectDayRow& day = days_.Mutable(ProjectDayKey(head.project, credit::DayOf(head.time)));
+      day.micro += sum.total_micro - *project.users_micro;
+      day.accounts = sum.accounts;
+      day.edition = edition.edition;
+    }
+    project.users_micro = sum.total_micro;
+  }
+}
+
+void FeedsStage::NoteEdition(ProjectId project, std::uint64_t edition, const ProjectRow& row) {
+  std::vector<std::uint64_t>& numbers = edition_lists_.Mutable(ProjectKey(project)).numbers;
+  numbers.push_back(edition);
+  if (numbers.size() <= kEditionsKept) return;
+  const auto oldest = std::find_if(numbers.begin(), numbers.end(), [&](std::uint64_t number) {
+    return number != row.begun && number != row.complete && number != row.whole && number != row.held;
+  });
+  editions_.Erase(EditionKey(project, *oldest));
+  numbers.erase(oldest);
 }
 
 void FeedsStage::OnVersions(const RecordView& record, const EventHead& head, wire::FeedVersions versions,

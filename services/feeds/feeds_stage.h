@@ -46,6 +46,10 @@ class FeedsStage final : public stream::Stage {
                  stream::Emitter& out);
   void OnEdition(const stream::RecordView& record, const wire::EventHead& head, wire::FeedEdition edition,
                  stream::Emitter& out);
+  // Adds what the edition says of the project's users to its day.
+  void CountDay(const wire::EventHead& head, const wire::FeedEdition& edition, ProjectRow& project);
+  // Notes a new row of an edition, and drops the oldest one that nothing refers to if there are too many.
+  void NoteEdition(ProjectId project, std::uint64_t edition, const ProjectRow& row);
   void OnVersions(const stream::RecordView& record, const wire::EventHead& head, wire::FeedVersions versions,
                   stream::Emitter& out);
   void OnDecision(const stream::RecordView& record, const wire::EventHead& head,
@@ -63,6 +67,8 @@ class FeedsStage final : public stream::Stage {
   FeedsOptions options_;
   stream::Table<ProjectRow> projects_;
   stream::Table<EditionRow> editions_;
+  stream::Table<EditionList> edition_lists_;
+  stream::Table<ProjectDayRow> days_;
   stream::Table<FactorsRow> factors_;
   stream::Table<FactorsState> factors_state_;  // one row
   stage::Relay relay_;

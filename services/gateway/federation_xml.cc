@@ -1,9 +1,11 @@
 #include "services/gateway/federation_xml.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "services/gateway/scheduler_xml.h"
@@ -166,12 +168,17 @@ std::string UserHistoryXml(const json& person, std::string_view cpid, std::int64
     hosts += NumberOf(account, "hosts");
     used_hosts += NumberOf(account, "used_hosts");
   }
+  std::vector<std::pair<std::int64_t, Micro>> days;  // ascending
+  for (const json& one : person.at("days")) {
+    days.emplace_back(one.at("day").get<std::int64_t>(), 0);
+    for (const json& credit : one.at("credit")) days.back().second += MicroOf(credit);
+  }
   // The total at the end of a day is the total now without the credit of all later days.
+  const Micro total = MicroOf(person.at("total"));
   const auto total_at = [&](std::int64_t day) {
-    Micro micro = MicroOf(person.at("total"));
-    for (const json& one : person.at("days"))
-      if (one.at("day").get<std::int64_t>() > day)
-        for (const json& credit : one.at("credit")) micro -= MicroOf(credit);
+    Micro micro = total;
+    for (auto later = days.rbegin(); later != days.rend() && later->first > day; ++later)
+      micro -= later->second;
     return MicroDecimals(micro);
   };
   XmlWriter xml;
@@ -191,6 +198,24 @@ std::string UserHistoryXml(const json& person, std::string_view cpid, std::int64
   xml.Open("total_credit_history_last_year");
   for (int n = 1; n <= kHistoryWeeksShown; ++n)
     xml.Text("week_" + std::to_string(n), total_at(today - 7 * (kHistoryWeeksShown - n)));
+  xml.Close();
+  xml.Open("total_credit_history_by_month");
+  const auto month_of = [](std::int64_t day) {
+    const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{day}}};
+    return date.year() / date.month();
+  };
+  const std::chrono::year_month now = month_of(today);
+  for (auto month = days.empty() ? now : month_of(days.front().first); month <= now;
+       month += std::chrono::months(1)) {
+    const std::chrono::sys_days last(month / std::chrono::last);
+    char text[16];
+    std::snprintf(text, sizeof text, "%04d-%02u", static_cast<int>(month.year()),
+                  static_cast<unsigned>(month.month()));
+    xml.Open("month");
+    xml.Text("month", text);
+    xml.Text("total_credit", total_at(last.time_since_epoch().count()));
+    xml.Close();
+  }
   return xml.Take();
 }
 

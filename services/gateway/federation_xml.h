@@ -11,7 +11,8 @@ namespace cobblestone::gateway {
 // <user>: sums over projects, then a <project> for each account with, among others, the six elements that BOINC's
 // show_user.php reads: url, id, name, total_credit, expavg_credit, create_time.
 std::string UserXml(const nlohmann::json& person, std::string_view cpid, const nlohmann::json& projects);
-// <user_credit_history>: totals at the end of each of the last 91 days and 52 weeks, ending with `today` (UNIX day).
+// <user_credit_history>: totals at the end of each of the last 91 days and 52 weeks, ending with `today` (UNIX day), and of
+// each month since the first day of the history.
 std::string UserHistoryXml(const nlohmann::json& person, std::string_view cpid, std::int64_t today);
 // <projects> with a <project> for each.
 std::string ProjectsXml(const nlohmann::json& projects);

@@ -28,11 +28,12 @@ struct MemberRow {
   credit::MicroCredit counted_micro = 0;
   // Part of the days that came with `now.edition`: readers subtract it while the edition is not complete.
   credit::DaySum arriving;
-  std::vector<credit::DaySum> days;  // the newest; older days are in rows of their own (day_rows.h)
+  std::vector<credit::DaySum> days;  // the newest; older days are in rows of their own (member_days.h)
+  std::int64_t oldest_day = 0;       // of the whole history; without meaning while `days` is empty
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.stamp, s.now, s.before, s.opening_micro, s.counted_micro, s.arriving, s.days);
+    f(s.stamp, s.now, s.before, s.opening_micro, s.counted_micro, s.arriving, s.days, s.oldest_day);
   }
 };
 
@@ -109,7 +110,7 @@ inline bool IsAbsent(const MemberRow& row, const ProjectRow& project) {
 // Removes the days that a reader must not see yet from a whole history.
 inline void HideArriving(const MemberRow& row, std::uint64_t complete, std::vector<credit::DaySum>& days) {
   if (row.now.edition <= complete || row.arriving.micro == 0) return;
-  credit::AddDay({.micro = -row.arriving.micro, .day = row.arriving.day}, days);
+  credit::AddDay({.micro = -row.arriving.micro, .day = row.arriving.day}, days, credit::kEveryDay);
 }
 
 }  // namespace cobblestone::members

@@ -25,8 +25,8 @@ namespace {
 constexpr std::size_t kSearched = 1000;  // absent accounts of a search
 
 // Applies the newer state of an account. `day`: the UNIX day to which a change of its credit belongs.
-void Apply(const wire::EventStamp& stamp, wire::FeedAccount account, std::int64_t day, bool is_new,
-           MemberRow& row) {
+void Apply(const Key& key, const wire::EventStamp& stamp, wire::FeedAccount account, std::int64_t day,
+           bool is_new, MemberRow& row, DayRows& older) {
   if (is_new) {
     row.opening_micro = account.total_micro;
     row.counted_micro = account.total_micro;
@@ -36,7 +36,7 @@ void Apply(const wire::EventStamp& stamp, wire::FeedAccount account, std::int64_
   }
   if (!account.gone && account.total_micro != row.counted_micro) {
     const credit::DaySum more{.micro = account.total_micro - row.counted_micro, .day = day};
-    credit::AddDay(more, row.days);
+    AddDay(key, more, row, older);
     row.arriving.micro += more.micro;
     row.arriving.day = day;
     row.counted_micro = account.total_micro;
@@ -151,8 +151,7 @@ void MembersStage::OnAccount(const RecordView& record, const wire::EventHead& he
     absent_.Mutable(AbsentKey(key, account.kind)) = {.since = head.time, .edition = account.edition};
   if (account.kind == wire::AccountKind::kUser) ReportId(head, account, before, out);
   MemberRow& row = kind.rows.Mutable(key);
-  Apply(stamp, std::move(account), credit::DayOf(head.time), before == nullptr, row);
-  stage::FileOlderDays(key, row.days, kind.days);
+  Apply(key, stamp, std::move(account), credit::DayOf(head.time), before == nullptr, row, kind.days);
 }
 
 // A sighting of an id that the account did not have before. Accounts without a creation time or an id have no identity.
@@ -195,9 +194,10 @@ void MembersStage::OnErased(const wire::EventHead& head, const wire::FeedAccount
 
 void MembersStage::Erase(const Key& key, wire::AccountKind kind, double until, Emitter& out) {
   Kind& rows = KindOf(kind);
-  for (std::uint32_t row = 0; row < credit::kBlockRows; ++row)
-    if (const Key day = stage::DayKey(key, 0, row); rows.days.Find(day) != nullptr) rows.days.Erase(day);
-  if (rows.rows.Find(key) != nullptr) rows.rows.Erase(key);
+  if (const MemberRow* row = rows.rows.Find(key)) {
+    EraseOlderDays(key, *row, rows.days);
+    rows.rows.Erase(key);
+  }
   if (kind != wire::AccountKind::kUser) return;
   const federation::RowKey hash = federation::DeletionKeyOf(key.project, key.id);
   TombstoneRow& tombstone = tombstones_.Mutable({.project = hash.project, .id = hash.id, .sub = hash.sub});

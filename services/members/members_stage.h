@@ -18,8 +18,8 @@
 #include "common/stream/table.h"
 #include "common/stream/watermarks.h"
 #include "common/wire/events/events.h"
+#include "services/members/member_days.h"
 #include "services/members/member_rows.h"
-#include "services/stage/day_rows.h"
 #include "services/stage/expiry.h"
 
 namespace cobblestone::members {
@@ -48,7 +48,7 @@ class MembersStage final : public stream::Stage {
  private:
   struct Kind {
     stream::Table<MemberRow> rows;
-    stage::DayTable<credit::DaySum> days;
+    DayRows days;
   };
 
   void OnControl(const stream::RecordView& record, stream::Emitter& out);

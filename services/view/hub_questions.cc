@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "services/feeds/feed_rows.h"
 #include "services/identity/identity_rows.h"
 #include "services/members/member_rows.h"
+#include "services/view/hub/account_days.h"
 #include "services/view/hub/cobblestones.h"
 #include "services/view/hub/person_days.h"
 #include "services/view/json.h"
@@ -292,16 +294,17 @@ Result<json> HubQuestions::Project(ProjectId project, std::size_t limit) {
   lists_.AddProject(project, &shown);
   if (Status s = AddEditions(**rows, project.value, **row, clock_(), &shown); !s.ok()) return s;
   shown["editions"] = json::array();
-  std::vector<std::pair<std::uint64_t, json>> editions;
-  Status read =
-      ForEach(**rows, feeds::kEditionsTable, [&](const stream::Key& key, const feeds::EditionRow& edition) {
-        if (key.project == project.value) editions.emplace_back(key.id, EditionJson(key.id, edition));
-        return Status::Ok();
-      });
-  if (!read.ok()) return read;
-  std::sort(editions.begin(), editions.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  if (editions.size() > limit) editions.resize(limit);
-  for (auto& [number, edition] : editions) shown["editions"].push_back(std::move(edition));
+  const auto list = Find(**rows, feeds::kEditionListsTable, feeds::ProjectKey(project));
+  if (!list.ok()) return list.status();
+  if (!*list) return shown;
+  std::vector<std::uint64_t> numbers = std::move((*list)->numbers);
+  std::sort(numbers.begin(), numbers.end(), std::greater<>());
+  if (numbers.size() > limit) numbers.resize(limit);
+  for (const std::uint64_t number : numbers) {
+    const auto edition = Find(**rows, feeds::kEditionsTable, feeds::EditionKey(project, number));
+    if (!edition.ok()) return edition.status();
+    if (*edition) shown["editions"].push_back(EditionJson(number, **edition));
+  }
   return shown;
 }
 
@@ -380,7 +383,7 @@ Result<json> HubQuestions::AccountWith(const HubIndex& index, ProjectId project,
   shown["id"] = id;
   std::vector<credit::DaySum>& days = figures->days;
   days = (*row)->days;
-  if (Status s = AddOlderDays(members, tables.days, key, days); !s.ok()) return s;
+  if (Status s = AddOlderMemberDays(members, tables.days, key, days); !s.ok()) return s;
   members::HideArriving(**row, complete, days);
   shown["days"] = json::array();
   for (const credit::DaySum& day : days) {

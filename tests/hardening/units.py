@@ -4,13 +4,18 @@ most 2.0. systemd knows every setting. A failed service is always restarted. The
 of system calls, address families and memory protection; in this test a call outside of the filter kills it."""
 
 import ctypes
+import functools
 import glob
+import http.server
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import urllib.request
 
 PROGRAM, UNITS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
@@ -128,6 +133,11 @@ def server(unit, folder):
     sys.exit(f"units.py: `run` ended with {process.wait(PATIENCE)} under the filter of {unit}")
 
 
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
 def stop(process):
     process.send_signal(signal.SIGTERM)
     process.stderr.read()
@@ -145,7 +155,9 @@ for unit in units:
 
 service = settings_of("cobblestone.service")
 check(service["StartLimitIntervalSec"] == ["0"], "a limit of starts leaves the service down after repeated crashes")
-check(service["UMask"] == ["0077"] and service["StateDirectoryMode"] == ["0700"], "the data directory is not private")
+for unit in ("cobblestone.service", "cobblestone-hub-collect.service"):
+    private = settings_of(unit)
+    check(private["UMask"] == ["0077"] and private["StateDirectoryMode"] == ["0700"], f"{unit}: the data directory is not private")
 
 # systemd knows every setting. The copies name the path of this build's program, because `verify` requires an
 # existing program.
@@ -183,3 +195,38 @@ with tempfile.TemporaryDirectory(prefix="units-") as folder:
     run("cobblestone-audit.service", "audit", *data, folder=folder)
     run("cobblestone-export.service", "export", *data, "--spec", spec, "--out", "stats", "--delete-old", folder=folder)
     run("cobblestone.service", "tasks", "--config", "kafka.yaml", code=4, folder=folder)
+
+# A hub fetches the files of a project from a web server, and writes a snapshot.
+with tempfile.TemporaryDirectory(prefix="units-") as folder:
+    subprocess.run([PROGRAM, "generate", "--federation", "--scale", "0.0001", "--days", "1", "--to", "feeds"], cwd=folder,
+                   check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([PROGRAM, "hub", "new-key", "hub-key.pem"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    handler = functools.partial(QuietHandler, directory=os.path.join(folder, "feeds", "day-0"))
+    web = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    site = f"http://localhost:{web.server_port}/project-1/"
+    with open(os.path.join(folder, "cobblestone.yaml"), "w") as file:
+        file.write(f"""role: hub
+ticks: wall
+gateway: {{listen: "127.0.0.1:0"}}
+metrics: {{listen: "127.0.0.1:0"}}
+projects:
+  - {{id: 1, name: Fold, url: "{site}", statistics: "{site}"}}
+snapshots:
+  {{directory: snapshots, key_file: hub-key.pem, hub: "https://hub.example/", consent: all, combined: stats}}
+""")
+    place = ("--config", "cobblestone.yaml", "--data", "data")
+    process, addresses = server("cobblestone.service", folder)
+    run("cobblestone-hub-collect.service", "hub", "collect", "--once", "--private-addresses", *place, folder=folder)
+    # The state on disk follows the log, and the tick that gives the hub its time is in front of the edition.
+    project, until = {}, time.monotonic() + PATIENCE
+    while not project.get("complete_edition") and time.monotonic() < until:
+        time.sleep(0.1)
+        with urllib.request.urlopen(addresses["gateway"] + "/api/v1/federation/projects", timeout=PATIENCE) as answer:
+            (project,) = json.load(answer)["data"] or [{}]
+    check(project.get("complete_edition"), f"the hub has no edition: {project}")
+    run("cobblestone-hub-snapshot.service", "hub", "snapshot", *place, folder=folder)
+    for made in ("snapshots/*/manifest*", "stats/tables.xml"):
+        check(glob.glob(os.path.join(folder, made)), f"the snapshot has not written {made}")
+    stop(process)
+    web.shutdown()

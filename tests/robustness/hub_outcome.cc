@@ -9,6 +9,7 @@
 #include "common/wire/control/topics.h"
 #include "services/identity/identity_rows.h"
 #include "services/members/member_rows.h"
+#include "services/view/hub/account_days.h"
 #include "services/view/state.h"
 
 namespace cobblestone::testing {
@@ -27,7 +28,7 @@ void AddMembers(const view::Rows& rows, AccountKind kind, const stream::TableSpe
   EXPECT_TRUE(read.ok()) << read.message();
   for (auto& [key, row] : found) {
     std::vector<credit::DaySum> sums = row.days;
-    read = view::AddOlderDays(rows, day_table, key, sums);
+    read = view::AddOlderMemberDays(rows, day_table, key, sums);
     EXPECT_TRUE(read.ok()) << read.message();
     std::map<std::int64_t, std::int64_t> days;
     for (const credit::DaySum& day : sums) days[day.day] += day.micro;

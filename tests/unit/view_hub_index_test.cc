@@ -438,38 +438,6 @@ TEST(HubIndexTest, APersonStaysOneWithoutTheEldestAccount) {
   EXPECT_EQ(HubAnswers::Text(answers.People()), "1 second 50.000000");
 }
 
-TEST(HubIndexTest, ADirectProjectsDaysAreThoseOfItsUsers) {
-  HubWorld world;
-  world.Project(1, {.mode = wire::FeedMode::kDirect}, 0);
-  members::MemberRow row;
-  row.now = Feed(AccountKind::kUser, {.id = 1, .credit = 10, .edition = 0});
-  row.days = {{.micro = 2'000'000, .day = 19000}, {.micro = 3'000'000, .day = 19001}};
-  world.PutRow(1, AccountKind::kUser, row);
-  row.now.account = 2;
-  row.days = {{.micro = -1'000'000, .day = 19001}};
-  world.PutRow(1, AccountKind::kUser, row);
-  const auto index = world.Index();
-  const IndexedProject* project = index->FindProject(ProjectId(1));
-  ASSERT_NE(project, nullptr);
-  ASSERT_EQ(project->days.size(), 2u);
-  EXPECT_EQ(project->days[0].micro, 2'000'000);
-  EXPECT_EQ(project->days[1].micro, 2'000'000);  // 3 - 1
-}
-
-TEST(HubIndexTest, ADirectProjectsDaysAreWithoutThoseThatArrive) {
-  HubWorld world;
-  world.Project(1, {.mode = wire::FeedMode::kDirect}, 1);
-  members::MemberRow row;
-  row.before = Feed(AccountKind::kUser, {.id = 1, .credit = 10, .edition = 1});
-  row.now = Feed(AccountKind::kUser, {.id = 1, .credit = 14, .edition = 2});
-  row.days = {{.micro = 2'000'000, .day = 19000}, {.micro = 7'000'000, .day = 19001}};
-  row.arriving = {.micro = 4'000'000, .day = 19001};
-  world.PutRow(1, AccountKind::kUser, row);
-  const auto index = world.Index();
-  ASSERT_EQ(index->projects.at(0).days.size(), 2u);
-  EXPECT_EQ(index->projects[0].days[1].micro, 3'000'000);  // 7 - 4
-}
-
 // Slots write their state at different moments: FEEDS may know an edition as complete while one partition of MEMBERS has
 // not written the accounts of it, and another one has.
 TEST(HubIndexTest, AllAnswersAreOfTheMomentOfTheIndex) {

@@ -24,11 +24,14 @@ inline std::int64_t DayOf(double time) {
   return static_cast<std::int64_t>(day);
 }
 
-// Adds a sum to its day. Drops days older than kHistoryDays: a sum that arrives too late, and old sums when a
-// newer day arrives.
+// For AddDay(): no day is dropped.
+inline constexpr std::int64_t kEveryDay = 4'000'000'000'000'000'000;
+
+// Adds a sum to its day. Drops days that are older than the newest `kept`: a sum that arrives too late, and old
+// sums when a newer day arrives.
 template <class Sum>
-void AddDay(const Sum& more, std::vector<Sum>& days) {
-  if (!days.empty() && more.day <= days.back().day - kHistoryDays) return;
+void AddDay(const Sum& more, std::vector<Sum>& days, std::int64_t kept = kHistoryDays) {
+  if (!days.empty() && more.day <= days.back().day - kept) return;
   auto at = days.end();
   while (at != days.begin() && std::prev(at)->day >= more.day)
     --at;  // sums arrive almost in order: search from the end
@@ -37,7 +40,7 @@ void AddDay(const Sum& more, std::vector<Sum>& days) {
     return;
   }
   days.insert(at, more);
-  const std::int64_t oldest = days.back().day - kHistoryDays + 1;
+  const std::int64_t oldest = days.back().day - kept + 1;
   days.erase(days.begin(),
              std::find_if(days.begin(), days.end(), [&](const Sum& one) { return one.day >= oldest; }));
 }

@@ -8,6 +8,7 @@
 
 #include "services/export/state/state_source.h"
 #include "services/hub/push/push_edition.h"
+#include "services/hub/push/push_wait.h"
 
 namespace cobblestone::hub {
 
@@ -16,19 +17,13 @@ namespace {
 using Seconds = std::chrono::duration<double>;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr double kFirstPushRetry = 5;  // s
-
 double UnixNow() { return Seconds(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
-// After failures 5 s, doubled by each, at most the interval. Times of several deployments differ by chance.
-Seconds WaitAfter(std::uint64_t failures_in_a_row, settings::Duration interval) {
-  double wait = Seconds(interval).count();
-  if (failures_in_a_row > 0)
-    wait = std::min(wait, kFirstPushRetry * static_cast<double>(
-                                                1ULL << std::min<std::uint64_t>(failures_in_a_row - 1, 20)));
+// Times of several deployments differ by chance, but nobody comes before the hub has asked for it.
+Seconds WaitAfter(std::uint64_t failures_in_a_row, const AskedPause& asked, settings::Duration interval) {
   std::random_device device;
-  std::uniform_real_distribution<double> chance(0.8, 1.2);
-  return Seconds(wait * chance(device));
+  std::uniform_real_distribution<double> chance(asked.seconds > 0 ? 1.0 : 0.8, 1.2);
+  return Seconds(PushWait(failures_in_a_row, asked, Seconds(interval).count()) * chance(device));
 }
 
 wire::FeedHealth HealthOf(const gateway::Health& health) {
@@ -116,7 +111,7 @@ Seconds FeedSender::Round(Pushed& project, std::size_t at, const std::stop_token
       options_.info("project " + std::to_string(project.entry.id.value) + ": the hub has all accounts again");
     project.last_warning.clear();
   }
-  return WaitAfter(project.failures_in_a_row, options_.hub.push_interval);
+  return WaitAfter(project.failures_in_a_row, project.push->asked(), options_.hub.push_interval);
 }
 
 void FeedSender::Warn(Pushed& project, const std::string& problem) {

@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
+#include <ctime>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "common/base/secret_file.h"
+#include "services/hub/feeds/fetch_schedule.h"
 
 namespace cobblestone::hub {
 
@@ -52,16 +56,32 @@ std::size_t OnReplyBytes(char* bytes, std::size_t one, std::size_t size, void* a
   return one * size;
 }
 
-std::size_t OnReplyHeader(char* bytes, std::size_t one, std::size_t size, void* at) {
-  constexpr std::string_view kDate = "date:";
-  const std::string_view line(bytes, one * size);
-  const bool is_date =
-      line.size() > kDate.size() && std::equal(kDate.begin(), kDate.end(), line.begin(), [](char a, char b) {
+// The value of a header line with this name, in lower case and with its colon; none: another header.
+std::optional<std::string> ValueOf(std::string_view line, std::string_view name) {
+  const bool same =
+      line.size() > name.size() && std::equal(name.begin(), name.end(), line.begin(), [](char a, char b) {
         return a == std::tolower(static_cast<unsigned char>(b));
       });
-  if (is_date) {
-    const std::time_t date = ::curl_getdate(std::string(line.substr(kDate.size())).c_str(), nullptr);
-    if (date > 0) static_cast<PushTransfer*>(at)->reply.date = static_cast<double>(date);
+  if (!same) return std::nullopt;
+  std::string value(line.substr(name.size()));
+  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+  while (!value.empty() && blank(value.back())) value.pop_back();
+  value.erase(value.begin(), std::find_if_not(value.begin(), value.end(), blank));
+  return value;
+}
+
+double UnixTime() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::size_t OnReplyHeader(char* bytes, std::size_t one, std::size_t size, void* at) {
+  const std::string_view line(bytes, one * size);
+  HubReply& reply = static_cast<PushTransfer*>(at)->reply;
+  if (const auto value = ValueOf(line, "date:")) {
+    const std::time_t date = ::curl_getdate(value->c_str(), nullptr);
+    if (date > 0) reply.date = static_cast<double>(date);
+  } else if (const auto pause = ValueOf(line, "retry-after:")) {
+    reply.retry_after = RetryAfter(*pause, UnixTime()).value_or(0);
   }
   return line.size();
 }

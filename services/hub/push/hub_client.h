@@ -24,8 +24,9 @@ struct HubClientOptions {
 
 struct HubReply {
   int status = 0;
-  std::string body{};  // complete, at most 1 MiB
-  double date = 0;     // the hub's clock, UNIX s; 0: the answer does not have it
+  std::string body{};      // complete, at most 1 MiB
+  double date = 0;         // the hub's clock, UNIX s; 0: the answer does not have it
+  double retry_after = 0;  // s for which the hub asks to be left alone (Retry-After); 0: it does not
 };
 
 class HubClient {

@@ -31,6 +31,7 @@ constexpr int kRoundsWithoutState = 10;
 constexpr int kUnconfirmedRounds = 10;
 constexpr std::uint32_t kMostAttempts = 1000;
 constexpr auto kConfirmEvery = std::chrono::milliseconds(250);
+constexpr double kPoliteWait = 1;  // s: a hub that is starting asks for this, and may be asked in between
 
 // The hub's own words, for the operator.
 std::string AnswerText(const HubReply& reply) {
@@ -82,6 +83,7 @@ std::string ProjectPush::Source() const {
 Status ProjectPush::Round(const HubClient& hub, const std::function<Result<PushedContents>()>& contents,
                           double now, const std::function<void(const std::string&)>& report,
                           const std::stop_token& stop) {
+  asked_ = {};
   if (state_.sending)
     if (Status s = FinishSending(hub, report, stop); !s.ok()) return s;
   const auto view = Ask(hub, stop);
@@ -93,9 +95,15 @@ Status ProjectPush::Round(const HubClient& hub, const std::function<Result<Pushe
   return state_.sending ? FinishSending(hub, report, stop) : Status::Ok();
 }
 
-Result<ProjectPush::HubView> ProjectPush::Ask(const HubClient& hub, const std::stop_token& stop) const {
+Result<HubReply> ProjectPush::Noted(Result<HubReply> reply) {
+  if (reply.ok() && (reply->status == 429 || reply->status == 503))
+    asked_ = {.status = reply->status, .seconds = reply->retry_after};
+  return reply;
+}
+
+Result<ProjectPush::HubView> ProjectPush::Ask(const HubClient& hub, const std::stop_token& stop) {
   const auto reply =
-      hub.Get("/api/v1/federation/projects/" + std::to_string(project_.value) + "?limit=1", stop);
+      Noted(hub.Get("/api/v1/federation/projects/" + std::to_string(project_.value) + "?limit=1", stop));
   if (!reply.ok()) return reply.status();
   HubView view{.clock = reply->date};
   // Not registered yet, or not a hub at all.
@@ -210,7 +218,7 @@ Status ProjectPush::Send(const HubClient& hub, const std::stop_token& stop) {
 // they already have.
 Result<std::uint64_t> ProjectPush::Position(const HubClient& hub, const std::stop_token& stop) {
   for (; state_.attempt < kMostAttempts; ++state_.attempt) {
-    const auto reply = hub.Get("/api/v1/events?source=" + Source(), stop);
+    const auto reply = Noted(hub.Get("/api/v1/events?source=" + Source(), stop));
     if (!reply.ok()) return reply.status();
     const json body = json::parse(reply->body, nullptr, false);
     if (reply->status == 403 && AnswerText(*reply).find("source " + Source()) == std::string::npos)
@@ -242,8 +250,8 @@ Status ProjectPush::SendFrom(const HubClient& hub, std::uint64_t position, const
          ++lines, found = next())
       stream::AppendRecord(body, record);
     if (!found.ok()) return found.status();
-    const auto reply =
-        hub.Post("/api/v1/events?source=" + Source() + "&first_line=" + std::to_string(position), body, stop);
+    const auto reply = Noted(hub.Post(
+        "/api/v1/events?source=" + Source() + "&first_line=" + std::to_string(position), body, stop));
     if (!reply.ok()) return reply.status();
     if (reply->status != 200) return Status::Retry(AnswerText(*reply));
     position += lines;
@@ -251,13 +259,14 @@ Status ProjectPush::SendFrom(const HubClient& hub, std::uint64_t position, const
   return found.ok() ? Status::Ok() : found.status();
 }
 
-Status ProjectPush::Confirm(const HubClient& hub, const std::stop_token& stop) const {
+Status ProjectPush::Confirm(const HubClient& hub, const std::stop_token& stop) {
   const auto until = std::chrono::steady_clock::now() + options_.confirm;
   for (;;) {
     const auto view = Ask(hub, stop);
     if (!view.ok()) return view.status();
     if (!view->readable || (view->started && view->complete >= state_.edition)) return Status::Ok();
-    if (stop.stop_requested() || std::chrono::steady_clock::now() >= until)
+    const bool asked_to_leave = !view->started && asked_.seconds > kPoliteWait;
+    if (asked_to_leave || stop.stop_requested() || std::chrono::steady_clock::now() >= until)
       return Status::Retry("the hub has received edition " + std::to_string(state_.edition) +
                            ", but does not show it as complete yet");
     std::this_thread::sleep_for(kConfirmEvery);

@@ -32,6 +32,7 @@
 #include "services/export/source.h"
 #include "services/hub/push/hub_client.h"
 #include "services/hub/push/push_state.h"
+#include "services/hub/push/push_wait.h"
 
 namespace cobblestone::hub {
 
@@ -65,6 +66,8 @@ class ProjectPush {
                const std::function<void(const std::string&)>& report, const std::stop_token& stop);
 
   [[nodiscard]] const PushState& state() const { return state_; }
+  // What the hub asked for in the last round.
+  [[nodiscard]] const AskedPause& asked() const { return asked_; }
 
  private:
   // What the hub says about the project.
@@ -83,7 +86,9 @@ class ProjectPush {
   [[nodiscard]] std::string In(const std::string& name) const { return directory_ + "/" + name; }
   [[nodiscard]] std::string Source() const;
   Status Save() { return SavePushState(In("state.json"), state_); }
-  Result<HubView> Ask(const HubClient& hub, const std::stop_token& stop) const;
+  // The answer; asked() then has what a hub that is busy or over its quota asks for.
+  Result<HubReply> Noted(Result<HubReply> reply);
+  Result<HubView> Ask(const HubClient& hub, const std::stop_token& stop);
   Status Make(const HubView& view, const std::function<Result<PushedContents>()>& contents, double now);
   Status FinishSending(const HubClient& hub, const std::function<void(const std::string&)>& report,
                        const std::stop_token& stop);
@@ -92,7 +97,7 @@ class ProjectPush {
   // The number of lines that the hub has of the source.
   Result<std::uint64_t> Position(const HubClient& hub, const std::stop_token& stop);
   Status SendFrom(const HubClient& hub, std::uint64_t position, const std::stop_token& stop);
-  Status Confirm(const HubClient& hub, const std::stop_token& stop) const;
+  Status Confirm(const HubClient& hub, const std::stop_token& stop);
   Status Accept();
   // The hub has refused the edition, or it was replaced: the next one is whole.
   Status Abandon();
@@ -101,6 +106,7 @@ class ProjectPush {
   const ProjectId project_;
   const PushOptions options_;
   PushState state_;
+  AskedPause asked_;
   std::uint64_t file_lines_ = 0;  // of the file that is being sent; 0: not counted yet
   int unconfirmed_ = 0;  // rounds in a row in which the hub had all lines and did not show the edition
   int not_started_ = 0;  // rounds in a row in which the hub had no state

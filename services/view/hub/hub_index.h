@@ -122,7 +122,6 @@ struct IndexedProject {
   ProjectId id;
   double points = 1;  // per Cobblestone
   bool shared = false;
-  bool direct = false;         // FeedMode::kDirect
   std::uint64_t complete = 0;  // ProjectRow
   std::uint64_t whole = 0;
   PlaceRange users;
@@ -132,7 +131,6 @@ struct IndexedProject {
   IndexedSum of_hosts;
   IndexedSum of_teams;
   std::uint32_t countries = 0;
-  std::vector<credit::DaySum> days;  // of a direct feed: the sum of its users' days, ascending
 };
 
 // Entries and two orders of them: `by[HubRank]` has the same ranges as `all`, each in descending order of the value.

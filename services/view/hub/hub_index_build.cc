@@ -86,7 +86,6 @@ class HubIndexBuild {
                             index_->projects.push_back({.id = ProjectId(key.project),
                                                         .points = PointsPerCobblestone(row.project),
                                                         .shared = row.project.shared_account,
-                                                        .direct = row.project.mode == wire::FeedMode::kDirect,
                                                         .complete = row.complete,
                                                         .whole = row.whole});
                             return Status::Ok();
@@ -111,7 +110,6 @@ class HubIndexBuild {
         if (of == nullptr) return Status::Ok();  // the project was registered a moment ago
         if (row.now.edition > of->complete && row.before && row.before->edition > of->complete)
           return Status::Retry("the rows of accounts are newer than those of editions; try again");
-        if (of->direct && &table == &members::kUsersTable) AddDays(*of, row);
         const wire::FeedAccount* seen = members::SeenOf(row, of->complete, of->whole);
         if (seen == nullptr) return Status::Ok();
         return each(PlaceOf(static_cast<std::size_t>(of - index_->projects.data())), key.id, *seen);
@@ -230,7 +228,6 @@ class HubIndexBuild {
           return AddEntry(index_->users, std::move(user));
         });
     if (!read.ok()) return read;
-    if (read = AddOlderDaysOfDirect(); !read.ok()) return read;
     Sort(index_->users, &IndexedProject::users, &IndexedProject::of_users);
     for (IndexedProject& project : index_->projects) {
       std::vector<bool> found(index_->countries.size());
@@ -238,36 +235,6 @@ class HubIndexBuild {
         found[index_->users.all[user].country] = true;
       project.countries = static_cast<std::uint32_t>(std::count(found.begin() + 1, found.end(), true));
     }
-    return Status::Ok();
-  }
-
-  void AddDays(ProjectId project, const std::vector<credit::DaySum>& days) {
-    for (const credit::DaySum& day : days) days_[project.value][day.day] += day.micro;
-  }
-
-  // The newest days of an account, without what readers do not see yet.
-  void AddDays(const IndexedProject& project, const members::MemberRow& row) {
-    AddDays(project.id, row.days);
-    if (row.now.edition > project.complete && row.arriving.micro != 0)
-      days_[project.id.value][row.arriving.day] -= row.arriving.micro;
-  }
-
-  Status AddOlderDaysOfDirect() {
-    const bool any = std::any_of(index_->projects.begin(), index_->projects.end(),
-                                 [](const IndexedProject& project) { return project.direct; });
-    for (const auto& slot : any ? rows_.members : decltype(rows_.members){}) {
-      Status read = ForEach(*slot, members::kUserDaysTable,
-                            [&](const stream::Key& key, const credit::DayBlock<credit::DaySum>& block) {
-                              const IndexedProject* of = index_->FindProject(ProjectId(key.project));
-                              if (of != nullptr && of->direct) AddDays(of->id, block.days);
-                              return Status::Ok();
-                            });
-      if (!read.ok()) return read;
-    }
-    for (IndexedProject& project : index_->projects)
-      for (const auto& [day, micro] : days_[project.id.value])
-        project.days.push_back({.micro = micro, .day = day});
-    days_.clear();
     return Status::Ok();
   }
 
@@ -500,7 +467,6 @@ class HubIndexBuild {
   std::shared_ptr<HubIndex> index_;
   std::map<TeamNameKey, Place> groups_;
   std::unordered_map<std::string, std::uint16_t> country_numbers_;
-  std::map<std::uint32_t, std::map<std::int64_t, credit::MicroTotal>> days_;  // by project and day
   std::vector<Place> leader_;
 };
 

@@ -417,8 +417,7 @@ Result<json> HubLists::Hosts(const federation::Cpid& cpid, const Page& page) con
 Result<json> HubLists::Days(ProjectId project) const {
   const auto rows = state_.Of(Stage::kCoordinator, 0);
   if (!rows.ok()) return rows.status();
-  const auto now = index();
-  return ProjectDays(**rows, now.get(), project);
+  return ProjectDays(**rows, project);
 }
 
 // ---- Parts of other answers -------------------------------------------------------------------------------------

@@ -5,15 +5,13 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "services/view/hub/hub_index.h"
 #include "services/view/state.h"
 
 namespace cobblestone::view {
 
 // [{"day", "credit", "accounts", "edition", "correction"?}], ascending, in points of the project. From the users' sums of
-// its complete editions: what one edition has more than the edition before counts for the later one's day. A project with
-// a direct feed has an edition every few minutes: the sum of its users' days, from `index` (may be null: none).
+// its complete editions: what one edition has more than the edition before counts for the later one's day.
 // "correction": the day is negative. `leading`: rows of FEEDS. kNotFound: the project is not registered.
-Result<nlohmann::json> ProjectDays(const Rows& leading, const HubIndex* index, ProjectId project);
+Result<nlohmann::json> ProjectDays(const Rows& leading, ProjectId project);
 
 }  // namespace cobblestone::view
