@@ -12,6 +12,7 @@
 #include "common/base/descriptors.h"
 #include "services/cli/version.h"
 #include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/commands/fleet.h"
 
 namespace cobblestone {
 
@@ -110,6 +111,7 @@ int Main(int argc, char** argv) {
   AddExport(program);
   AddGateway(program);
   AddGenerate(program);
+  AddFleet(program);
   AddHub(program);
   AddConfig(program);
   // For a misspelt verb CLI11 would report that a verb is missing.

@@ -15,21 +15,17 @@ namespace cobblestone::fleet {
 
 // What a draw is for. Frozen numbers: they determine the traffic of a seed.
 enum class Stream : std::uint32_t {
-  kUser = 1,       // entity: user
-  kTeam = 2,       // entity: user
-  kHost = 3,       // entity: host; counter: HostDraw (hosts.cc)
-  kOnTime = 4,     // entity: host; counter: period of availability
-  kOffTime = 5,    // entity: host; counter: period of availability
-  kVersion = 6,    // entity: host; counter: app version
-  kJob = 7,        // entity: host; counter: its jobs in order of dispatch
-  kFate = 8,       // entity: host; counter: its jobs in order of dispatch
-  kReturn = 9,     // entity: host; counter: its jobs in order of dispatch
-  kChoice = 10,    // entity: host; counter: its jobs in order of dispatch
-  kWorkunit = 11,  // entity: workunit; counter: project
-  kDelay = 12,     // entity: workunit; counter: project and pass
-  kReset = 13,     // entity: host; counter: its resets
-  kContact = 14,   // entity: host; counter: its requests
-  kTrust = 15,     // entity: workunit; counter: project
+  kUser = 1,       // entity: user; counter: 0 number of hosts, 1 team
+  kHost = 2,       // entity: host; counter: HostDraw (hosts.cc)
+  kAvailable = 3,  // entity: host; counter: period
+  kVersion = 4,    // entity: host; counter: app version
+  kJob = 5,        // entity: host; counter: its jobs in order of dispatch. Run-time noise, and the app
+  kFate = 6,       // entity: host; counter: as kJob
+  kReturn = 7,     // entity: host; counter: as kJob
+  kWorkunit = 8,   // entity: workunit; counter: project
+  kPass = 9,       // entity: workunit; counter: project x 64 + pass of the validator
+  kReset = 10,     // entity: host; counter: its resets
+  kContact = 11,   // entity: host; counter: its requests
 };
 
 // The natural logarithm of a positive finite number, within 2 units in the last place.
