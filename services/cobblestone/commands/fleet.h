@@ -1,11 +1,11 @@
 // The verb `fleet`, and the verbs below it.
 #pragma once
 
-#include "services/cli/verb.h"
+#include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
 
-void AddFleet(cli::Program& program);
-void AddFleetExample(cli::Program& program, cli::Verb& fleet);
+void AddFleet(Program& program);
+void AddFleetExample(Program& program, Verb& fleet);
 
 }  // namespace cobblestone

@@ -1,0 +1,332 @@
+// Hosts and their clients: the part of Fleet that asks for work, computes, and reports.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "common/base/check.h"
+#include "common/credit/model/flops.h"
+#include "services/fleet/fleet.h"
+
+namespace cobblestone::fleet {
+namespace {
+
+constexpr double kDayLength = 86400;
+constexpr double kInflation = 10;
+constexpr double kFabrication = 0.01;  // of the run time
+
+}  // namespace
+
+// ---- A host comes and goes -----------------------------------------------------------------------------
+
+void Fleet::Join(std::uint32_t number) {
+  Slot& slot = slots_[number];
+  ++counts_.hosts;
+  const bool settled = now_ == 0;
+  const std::uint64_t host = HostOf(number, slot.generation);
+  const HostTraits traits = TraitsOf(parameters_, draws_, host, settled);
+  // A host that was there before has been available at random since long ago.
+  slot.available = Availability(traits, host, settled ? -parameters_.off_limit * 3600 : now_);
+  slot.cores = static_cast<std::uint8_t>(traits.cores);
+  slot.core_flops = static_cast<float>(traits.core_flops);
+  slot.whetstone = static_cast<float>(traits.whetstone);
+  slot.gpu_flops = static_cast<float>(traits.gpu_flops);
+  slot.gpu = traits.gpu;
+  slot.error_rate = static_cast<float>(traits.error_rate);
+  slot.anonymous = traits.anonymous;
+  slot.speed_class = static_cast<std::uint8_t>(traits.speed_class);
+  slot.projects = static_cast<std::uint8_t>(std::min(traits.projects, options_.projects));
+  slot.lanes = std::make_unique<std::uint32_t[]>(traits.cores + 1);
+  std::fill_n(slot.lanes.get(), traits.cores + 1, now_);
+  slot.first_job = kNone;
+  slot.jobs = slot.resets = slot.reports = 0;
+  slot.in_progress = {};
+  slot.lost_jobs = slot.waits = false;
+  slot.reported.reset();
+  for (std::uint32_t i = 0; i < slot.projects; ++i) {
+    slot.attachments[i] = {};
+    // Attached to consecutive projects; the first is the host's own choice.
+    const double first = draws_.Uniforms(Stream::kContact, host, 0).second;
+    slot.attachments[i].project = static_cast<std::uint8_t>(
+        (static_cast<std::uint32_t>(first * options_.projects) + i) % options_.projects);
+    const std::uint32_t instances = traits.cores + (traits.gpu_flops > 0 ? 1 : 0);
+    slot.attachments[i].quota = static_cast<std::uint32_t>(parameters_.daily_quota) * instances;
+  }
+  EmitMembers(number, traits);
+  if (!IsAttacker(number)) {
+    Put(What::kLeave, now_ + traits.lifetime, number, 0);
+    Put(What::kReset,
+        now_ + Exponential(parameters_.reset_interval * kDayLength, draws_.Uniform(Stream::kReset, host, 0)),
+        number, slot.generation);
+  }
+  if (traits.managed) {
+    slot.reported = std::make_unique<std::array<std::array<Counters, 2>, kMaxProjects>>();
+    Put(What::kReport, now_ + parameters_.report_period * 3600, number, slot.generation);
+  }
+  // The hosts of the start did not all ask in the same second.
+  const double spread = settled ? parameters_.buffer_extra * kDayLength : parameters_.request_interval;
+  const double first = now_ + spread * draws_.Uniform(Stream::kContact, host, 0);
+  Put(What::kContact, slot.available.NextOn(parameters_, draws_, first), number, ++slot.contacts);
+}
+
+void Fleet::Leave(std::uint32_t number) {
+  Slot& slot = slots_[number];
+  for (std::uint32_t at = slot.first_job; at != kNone;) {
+    Job& job = jobs_[at];
+    const std::uint32_t next = job.next_of_host;
+    job.lost = true;
+    ++job.generation;
+    job.next_of_host = job.previous_of_host = kNone;
+    if (job.timed_out) {
+      EndJob(at);
+    } else {
+      Put(What::kDeadline, job.sent + apps_[workunits_[job.workunit].app].delay_bound, at, job.generation);
+    }
+    at = next;
+  }
+  ++slot.generation;
+  ++slot.contacts;
+  slot.first_of_user = false;
+  Put(What::kJoin, now_, number, 0);
+}
+
+// ---- Asking for work -----------------------------------------------------------------------------------
+
+bool Fleet::Supplies(const Slot& slot, std::uint32_t attachment, int resource) const {
+  if (resource == 1 && slot.gpu_flops <= 0) return false;
+  return std::any_of(apps_.begin(), apps_.end(), [&](const App& app) {
+    return app.project == slot.attachments[attachment].project &&
+           (resource == 0 ? app.model->cpu : app.model->gpu);
+  });
+}
+
+bool Fleet::AtLimit(const Slot& slot, int resource) const {
+  const double limit = resource == 0 ? parameters_.cpu_jobs_limit * slot.cores : parameters_.gpu_jobs_limit;
+  return slot.in_progress[static_cast<std::size_t>(resource)] >= limit;
+}
+
+void Fleet::Contact(std::uint32_t number) {
+  Slot& slot = slots_[number];
+  const std::uint64_t host = HostOf(number, slot.generation);
+  if (slot.lost_jobs) {
+    for (std::uint32_t i = 0; i < slot.projects; ++i) SendLost(number, i);
+    slot.lost_jobs = false;
+  }
+  Shortfall shortfall;
+  shortfall.speed[0] = slot.core_flops;
+  shortfall.speed[1] = slot.gpu_flops;
+  const double low = now_ + parameters_.buffer_min * kDayLength;
+  const double full = low + parameters_.buffer_extra * kDayLength;
+  const std::uint32_t* lanes = slot.lanes.get();
+  if (*std::min_element(lanes, lanes + slot.cores) < low) {
+    for (std::uint32_t i = 0; i < slot.cores; ++i)
+      shortfall.seconds[0] += std::max(0.0, full - std::max(now_, lanes[i]));
+  }
+  if (slot.gpu_flops > 0 && lanes[slot.cores] < low)
+    shortfall.seconds[1] = full - std::max(now_, lanes[slot.cores]);
+
+  std::array<AttachedProject, kMaxProjects> projects;
+  for (std::uint32_t i = 0; i < slot.projects; ++i) {
+    const Attachment& attachment = slot.attachments[i];
+    projects[i].share = attachment.share;
+    for (const std::size_t r : {0, 1}) {
+      projects[i].used_seconds[r] = attachment.used[r];
+      projects[i].may_ask[r] = attachment.backoff_until[r] <= now_ &&
+                               Supplies(slot, i, static_cast<int>(r)) && !AtLimit(slot, static_cast<int>(r));
+    }
+  }
+  const WorkRequest request = work_fetch_->Choose({projects.data(), slot.projects}, shortfall);
+  if (request.project != WorkRequest::kNobody) {
+    COBBLESTONE_CHECK(request.project < slot.projects, std::to_string(request.project));
+    std::array<std::uint32_t, 2> sent{};
+    Answer(number, request, &sent);
+    Attachment& asked = slot.attachments[request.project];
+    for (const std::size_t r : {0, 1}) {
+      if (request.seconds[r] <= 0) continue;
+      if (sent[r] > 0) {
+        asked.backoffs[r] = 0;
+        continue;
+      }
+      const double length = std::min(
+          parameters_.backoff_max, std::ldexp(parameters_.backoff_min, std::min<int>(asked.backoffs[r], 20)));
+      if (asked.backoffs[r] < 255) ++asked.backoffs[r];
+      const double factor = 0.5 + draws_.Uniform(Stream::kContact, host, slot.contacts);
+      asked.backoff_until[r] = now_ + static_cast<std::uint32_t>(length * factor);
+    }
+  }
+  PlanContact(number);
+}
+
+// The next request: when a resource falls below the buffer and a project may be asked for it.
+void Fleet::PlanContact(std::uint32_t number) {
+  Slot& slot = slots_[number];
+  const std::uint32_t* lanes = slot.lanes.get();
+  const double soonest = now_ + parameters_.request_interval;
+  double next = Availability::kForever;
+  slot.waits = false;
+  for (const std::size_t r : {0, 1}) {
+    double may = Availability::kForever;
+    for (std::uint32_t i = 0; i < slot.projects; ++i) {
+      if (Supplies(slot, i, static_cast<int>(r)))
+        may = std::min(may, static_cast<double>(slot.attachments[i].backoff_until[r]));
+    }
+    if (may == Availability::kForever) continue;
+    if (AtLimit(slot, static_cast<int>(r))) {
+      slot.waits = true;  // Finish plans the request
+      continue;
+    }
+    const double empty = r == 0 ? *std::min_element(lanes, lanes + slot.cores) : lanes[slot.cores];
+    next = std::min(next, std::max({soonest, may, empty - parameters_.buffer_min * kDayLength + 1}));
+  }
+  if (slot.lost_jobs) next = std::min(next, soonest);
+  ++slot.contacts;
+  if (next > end_) return;
+  Availability ahead = slot.available;
+  Put(What::kContact, ahead.NextOn(parameters_, draws_, next), number, slot.contacts);
+}
+
+// ---- Computing -----------------------------------------------------------------------------------------
+
+// The job runs on the lanes that are free first; `elapsed` seconds of available time.
+void Fleet::PlaceOnLanes(std::uint32_t index, double elapsed) {
+  Job& job = jobs_[index];
+  Slot& slot = slots_[job.slot];
+  std::uint32_t* lanes = slot.lanes.get();
+  std::array<std::uint32_t, 33> order{};
+  std::uint32_t used = 1;
+  if (job.gpu) {
+    order[0] = slot.cores;
+  } else if (job.threads == 1) {
+    order[0] = static_cast<std::uint32_t>(std::min_element(lanes, lanes + slot.cores) - lanes);
+  } else {
+    used = job.threads;
+    for (std::uint32_t i = 0; i < slot.cores; ++i) order[i] = i;
+    std::sort(order.begin(), order.begin() + slot.cores, [&](std::uint32_t a, std::uint32_t b) {
+      return std::pair(lanes[a], a) < std::pair(lanes[b], b);
+    });
+  }
+  slot.available.NextOn(parameters_, draws_, now_);
+  Availability ahead = slot.available;
+  const double start = ahead.NextOn(parameters_, draws_, std::max(now_, lanes[order[used - 1]]));
+  const std::uint64_t host = HostOf(job.slot, slot.generation);
+  const double ended = ahead.After(parameters_, draws_, start, elapsed);
+  // A host that never returns to this job before the end of the simulation.
+  constexpr double kFarFuture = 4e9;
+  for (std::uint32_t i = 0; i < used; ++i)
+    lanes[order[i]] = static_cast<std::uint32_t>(std::min(ended, kFarFuture)) + 1;
+  const double delay =
+      Exponential(parameters_.report_delay, draws_.Uniforms(Stream::kReturn, host, job.ordinal).first);
+  const double reported = ahead.NextOn(parameters_, draws_, ended + delay);
+  const App& app = apps_[workunits_[job.workunit].app];
+  Put(What::kFinish, reported, index, job.generation);
+  if (reported > job.sent + app.delay_bound)
+    Put(What::kDeadline, job.sent + app.delay_bound, index, job.generation);
+  if (app.model->trickles && elapsed > parameters_.trickle_interval * 3600) {
+    Availability first = slot.available;
+    Put(What::kTrickle, first.After(parameters_, draws_, start, parameters_.trickle_interval * 3600), index,
+        job.generation);
+  }
+}
+
+// The true run time, s; sets what the job will report.
+double Fleet::Run(Job& job) {
+  const Slot& slot = slots_[job.slot];
+  const Workunit& workunit = workunits_[job.workunit];
+  const std::uint64_t host = HostOf(job.slot, slot.generation);
+  const double noise = draws_.Uniforms(Stream::kJob, host, job.ordinal).first;
+  double elapsed =
+      SizeOf(workunit) * SamplesOf(job) * LogNormal(0, parameters_.runtime_noise, noise) / SpeedOf(job);
+  const auto [fate, part] = draws_.Uniforms(Stream::kFate, host, job.ordinal);
+  job.outcome = credit::Outcome::kSuccess;
+  job.wrong = job.fabricated = false;
+  if (IsAttacker(job.slot) && options_.attack == Attack::kFabricate) {
+    job.fabricated = true;
+    job.elapsed = static_cast<float>(elapsed);
+    return elapsed * kFabrication;
+  }
+  if (fate < slot.error_rate) {
+    job.outcome = credit::Outcome::kClientError;
+  } else if (fate < slot.error_rate + parameters_.abort_rate) {
+    job.outcome = credit::Outcome::kAbortedByUser;
+  } else if (fate < slot.error_rate + parameters_.abort_rate + parameters_.wrong_rate) {
+    job.wrong = true;
+  }
+  if (job.outcome != credit::Outcome::kSuccess) elapsed *= part;
+  job.elapsed = static_cast<float>(elapsed);
+  return elapsed;
+}
+
+void Fleet::Unlink(std::uint32_t at) {
+  Job& job = jobs_[at];
+  if (job.previous_of_host != kNone) {
+    jobs_[job.previous_of_host].next_of_host = job.next_of_host;
+  } else {
+    slots_[job.slot].first_job = job.next_of_host;
+  }
+  if (job.next_of_host != kNone) jobs_[job.next_of_host].previous_of_host = job.previous_of_host;
+  job.next_of_host = job.previous_of_host = kNone;
+  --slots_[job.slot].in_progress[job.gpu ? 1 : 0];
+}
+
+void Fleet::CountRun(const Slot& slot, const Job& job) {
+  if (!slot.reported) return;
+  Counters& counters = (*slot.reported)[job.attachment][job.gpu ? 1 : 0];
+  const bool failed = job.outcome != credit::Outcome::kSuccess;
+  counters.run_time += job.elapsed;
+  counters.credit += credit::CreditOfFlops(static_cast<double>(job.elapsed) * job.peak, credit::Constants{});
+  ++counters.jobs;
+  if (!failed) return;
+  ++counters.failed;
+  counters.failed_run_time += job.elapsed;
+}
+
+// The client reports the job.
+void Fleet::Finish(std::uint32_t at) {
+  Job& job = jobs_[at];
+  Slot& slot = slots_[job.slot];
+  const std::uint32_t number = job.slot;
+  const int resource = job.gpu ? 1 : 0;
+  const bool was_full = AtLimit(slot, resource);
+  ++job.generation;
+  Unlink(at);
+  if (IsAttacker(number) && options_.attack != Attack::kNone) {
+    // An invented run time is believable only within the time since the dispatch.
+    const double claimed = options_.attack == Attack::kInflate ? job.elapsed * kInflation : job.elapsed;
+    job.elapsed = static_cast<float>(std::min<double>(claimed, now_ - job.sent));
+  }
+  CountRun(slot, job);
+  // Too late even for a late result: the project has deleted the workunit.
+  constexpr double kLateLimit = 4;  // delay bounds
+  if (now_ > job.sent + kLateLimit * apps_[workunits_[job.workunit].app].delay_bound) {
+    EndJob(at);
+  } else if (job.outcome != credit::Outcome::kSuccess) {
+    EmitCompletion(job, job.outcome);
+    Failed(at);
+  } else {
+    EmitCompletion(job, job.outcome);
+    Returned(at);
+  }
+  // Only when the limit falls: otherwise a host that reports often would put off its request for ever.
+  if (slot.waits && was_full && !AtLimit(slot, resource)) PlanContact(number);
+}
+
+// The client loses all its jobs, as after a new installation.
+void Fleet::Reset(std::uint32_t number) {
+  Slot& slot = slots_[number];
+  const std::uint64_t host = HostOf(number, slot.generation);
+  Put(What::kReset,
+      now_ + Exponential(parameters_.reset_interval * kDayLength,
+                         draws_.Uniform(Stream::kReset, host, ++slot.resets)),
+      number, slot.generation);
+  for (std::uint32_t at = slot.first_job; at != kNone; at = jobs_[at].next_of_host) {
+    Job& job = jobs_[at];
+    job.lost = true;
+    ++job.generation;
+    if (!job.timed_out)
+      Put(What::kDeadline, job.sent + apps_[workunits_[job.workunit].app].delay_bound, at, job.generation);
+    slot.lost_jobs = true;
+  }
+  std::fill_n(slot.lanes.get(), slot.cores + 1u, now_);
+  PlanContact(number);
+}
+
+}  // namespace cobblestone::fleet

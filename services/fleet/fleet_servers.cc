@@ -1,0 +1,467 @@
+// The projects' schedulers, transitioners and validators: the part of Fleet that sends and judges results.
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/check.h"
+#include "common/credit/model/flops.h"
+#include "services/fleet/fleet.h"
+
+namespace cobblestone::fleet {
+namespace {
+
+constexpr double kSecondsOfDay = 86400;
+constexpr std::uint32_t kMaxQuota = 1'000'000;
+// A workunit that is older, in delay bounds, gets no further result.
+constexpr double kOldest = 5;
+
+}  // namespace
+
+// ---- What a job is -------------------------------------------------------------------------------------
+
+double Fleet::EstimateOf(const Workunit& workunit) const {
+  const AppModel& app = *apps_[workunit.app].model;
+  if (app.size_classes == 1) return app.fpops_est;
+  constexpr double kFactors[kSizes] = {0.5, 1, 2};
+  return app.fpops_est * kFactors[workunit.size];
+}
+
+// True FLOPs.
+double Fleet::SizeOf(const Workunit& workunit) const {
+  const App& app = apps_[workunit.app];
+  const double u = draws_.Uniforms(Stream::kWorkunit, workunit.number, app.project).first;
+  const double estimate = EstimateOf(workunit);
+  switch (app.model->size) {
+    case SizeModel::kAccurate: return estimate * LogNormal(0, 0.1, u);
+    case SizeModel::kNoisy: return estimate * LogNormal(0, 0.6, u);
+    case SizeModel::kBimodal: return estimate * (u < 0.5 ? 0.05 : 1.95);
+  }
+  return estimate;
+}
+
+// True FLOP/s of the job's devices.
+double Fleet::SpeedOf(const Job& job) const {
+  const Slot& slot = slots_[job.slot];
+  if (job.gpu) return slot.gpu_flops;
+  return job.threads == 1 ? slot.core_flops : slot.core_flops * job.threads * parameters_.mt_efficiency;
+}
+
+// Peak FLOPs that the host's version needs per FLOP of the job.
+double Fleet::SamplesOf(const Job& job) const {
+  const App& app = apps_[workunits_[job.workunit].app];
+  const Version& version = app.versions[job.version];
+  // Version ids are unique within a project.
+  const auto counter = static_cast<std::uint32_t>(version.id * kMaxProjects + app.project);
+  const double u = draws_.Uniform(Stream::kVersion, HostOf(job.slot, slots_[job.slot].generation), counter);
+  if (job.gpu) return parameters_.gpu_samples * LogNormal(0, parameters_.gpu_samples_sigma, u);
+  return parameters_.cpu_samples * (version.second ? parameters_.release_factor : 1) *
+         LogNormal(0, parameters_.cpu_samples_sigma, u);
+}
+
+Fleet::Attachment* Fleet::AttachmentOf(const Job& job) {
+  Slot& slot = slots_[job.slot];
+  return slot.generation == job.host_generation ? &slot.attachments[job.attachment] : nullptr;
+}
+
+// A new CPU version, and with the first one the GPU versions.
+void Fleet::Release(std::uint32_t index) {
+  App& app = apps_[index];
+  const auto add = [&](credit::Resource resource, bool second) {
+    Version version;
+    version.id = app.id * 100000 + app.releases * 10 + static_cast<std::uint64_t>(resource);
+    version.resource = resource;
+    version.second = second;
+    app.newest[static_cast<std::size_t>(resource)] = static_cast<std::uint8_t>(app.versions.size());
+    app.versions.push_back(version);
+    EmitVersion(app, version);
+  };
+  // Job::version has 8 bits.
+  if (app.versions.size() > 250) return;
+  if (app.model->cpu) add(credit::Resource::kCpu, app.releases % 2 == 1);
+  if (app.model->gpu && app.releases == 0) {
+    for (const auto resource :
+         {credit::Resource::kNvidia, credit::Resource::kAmd, credit::Resource::kIntelGpu})
+      add(resource, false);
+  }
+  ++app.releases;
+  if (app.model->cpu) Put(What::kRelease, now_ + parameters_.release_interval * kSecondsOfDay, index, 0);
+}
+
+// ---- The scheduler -------------------------------------------------------------------------------------
+
+std::uint32_t Fleet::ChooseApp(std::uint32_t project, int resource, double draw) const {
+  const auto supplies = [&](const App& app) {
+    return app.project == project && (resource == 0 ? app.model->cpu : app.model->gpu);
+  };
+  double all = 0;
+  for (const App& app : apps_) {
+    if (supplies(app)) all += app.model->weight;
+  }
+  std::uint32_t chosen = kNone;
+  for (std::uint32_t i = 0; i < apps_.size(); ++i) {
+    if (!supplies(apps_[i])) continue;
+    chosen = i;
+    draw -= apps_[i].model->weight / all;
+    if (draw < 0) break;
+  }
+  return chosen;
+}
+
+// A workunit that lacks a result, of the host's size, without a result of the same user; or a new one.
+std::uint32_t Fleet::ChooseWorkunit(std::uint32_t index, const Slot& slot, std::uint32_t slot_number,
+                                    Attachment& attachment) {
+  App& app = apps_[index];
+  const auto size = static_cast<std::uint8_t>(app.model->size_classes == 1 ? 1 : slot.speed_class);
+  auto& unsent = app.unsent[size];
+  constexpr std::size_t kLookAt = 8;
+  for (std::size_t i = 0, looked = 0; i < unsent.size() && looked < kLookAt;) {
+    const std::uint32_t at = unsent[i];
+    Workunit& workunit = workunits_[at];
+    const bool needed = !workunit.decided && !workunit.failed;
+    bool own = false;
+    for (std::uint32_t job = workunit.first_job; job != kNone; job = jobs_[job].next_of_workunit)
+      own = own || UserOf(jobs_[job].slot) == UserOf(slot_number);
+    if (needed && own) {
+      ++i;
+      ++looked;
+      continue;
+    }
+    unsent.erase(unsent.begin() + static_cast<std::ptrdiff_t>(i));
+    --workunit.unsent;
+    if (needed) return at;
+    if (workunit.unsent == 0 && workunit.first_job == kNone) FreeWorkunit(at);
+  }
+  std::uint32_t at = 0;
+  if (free_workunits_.empty()) {
+    at = static_cast<std::uint32_t>(workunits_.size());
+    workunits_.emplace_back();
+  } else {
+    at = free_workunits_.back();
+    free_workunits_.pop_back();
+  }
+  Workunit& workunit = workunits_[at];
+  workunit = {.number = ++workunits_made_[app.project],
+              .created = now_,
+              .generation = workunit.generation,
+              .app = static_cast<std::uint8_t>(index),
+              .size = size};
+  const std::uint32_t trust = attachment.trust[app.index];
+  const double u = draws_.Uniforms(Stream::kWorkunit, workunit.number, app.project).second;
+  workunit.single = app.model->replication == Replication::kSingle || parameters_.quorum < 2 ||
+                    (app.model->replication == Replication::kAdaptive && trust >= parameters_.trusted_after &&
+                     u > 1.0 / trust);
+  if (!workunit.single) {
+    for (int i = 1; i < static_cast<int>(parameters_.quorum); ++i) LackResult(at);
+  }
+  return at;
+}
+
+// Sends jobs until the request is filled; GPU first, as BOINC's scheduler.
+std::uint32_t Fleet::Answer(std::uint32_t number, const WorkRequest& request,
+                            std::array<std::uint32_t, 2>* sent) {
+  Slot& slot = slots_[number];
+  Attachment& attachment = slot.attachments[request.project];
+  const std::uint32_t day = now_ / static_cast<std::uint32_t>(kSecondsOfDay);
+  if (attachment.day != day) {
+    attachment.day = day;
+    attachment.sent_today = 0;
+  }
+  for (const int resource : {1, 0}) {
+    const auto r = static_cast<std::size_t>(resource);
+    double seconds = request.seconds[r];
+    while (seconds > 0 && attachment.sent_today < attachment.quota && !AtLimit(slot, resource)) {
+      const double draw = draws_.Uniforms(Stream::kJob, HostOf(number, slot.generation), slot.jobs).second;
+      const std::uint32_t app = ChooseApp(attachment.project, resource, draw);
+      if (app == kNone) break;
+      const std::uint32_t workunit = ChooseWorkunit(app, slot, number, attachment);
+      const double used = Dispatch(workunit, number, request.project, resource);
+      attachment.used[r] += static_cast<float>(used);
+      seconds -= used;
+      ++attachment.sent_today;
+      ++(*sent)[r];
+    }
+  }
+  return (*sent)[0] + (*sent)[1];
+}
+
+double Fleet::Dispatch(std::uint32_t workunit_at, std::uint32_t number, std::uint32_t attachment,
+                       int resource) {
+  Slot& slot = slots_[number];
+  std::uint32_t at = 0;
+  if (free_jobs_.empty()) {
+    at = static_cast<std::uint32_t>(jobs_.size());
+    jobs_.emplace_back();
+  } else {
+    at = free_jobs_.back();
+    free_jobs_.pop_back();
+  }
+  Workunit& workunit = workunits_[workunit_at];
+  const App& app = apps_[workunit.app];
+  Job& job = jobs_[at];
+  const std::uint16_t generation = job.generation;
+  job = Job{};
+  job.generation = generation;
+  job.workunit = workunit_at;
+  job.slot = number;
+  job.host_generation = slot.generation;
+  job.ordinal = slot.jobs++;
+  job.sent = now_;
+  job.place = workunit.places++;
+  job.attachment = static_cast<std::uint8_t>(attachment);
+  job.gpu = resource == 1;
+  job.version = app.newest[static_cast<std::size_t>(job.gpu ? slot.gpu : credit::Resource::kCpu)];
+  job.threads =
+      static_cast<std::uint8_t>(job.gpu ? 1 : std::min<std::uint32_t>(app.model->threads, slot.cores));
+  job.anonymous = slot.anonymous;
+  job.peak = job.gpu ? slot.gpu_flops : slot.whetstone * static_cast<float>(job.threads);
+  ++workunit.in_progress;
+  job.next_of_workunit = workunit.first_job;
+  workunit.first_job = at;
+  job.next_of_host = slot.first_job;
+  if (slot.first_job != kNone) jobs_[slot.first_job].previous_of_host = at;
+  slot.first_job = at;
+  ++slot.in_progress[job.gpu ? 1 : 0];
+  ++counts_.dispatches;
+  EmitDispatch(job);
+  PlaceOnLanes(at, Run(job));
+  return EstimateOf(workunit) * SamplesOf(job) / SpeedOf(job) * job.threads;
+}
+
+// A client that has reset does not list its jobs any more.
+void Fleet::SendLost(std::uint32_t number, std::uint32_t attachment) {
+  Slot& slot = slots_[number];
+  for (std::uint32_t at = slot.first_job; at != kNone;) {
+    Job& job = jobs_[at];
+    const std::uint32_t next = job.next_of_host;
+    if (job.lost && job.attachment == attachment) {
+      const Workunit& workunit = workunits_[job.workunit];
+      ++job.generation;
+      job.lost = false;
+      if (parameters_.resend_lost > 0 && !job.timed_out && !workunit.decided && !workunit.failed) {
+        job.sent = now_;
+        job.ordinal = slot.jobs++;
+        job.trickles = 0;
+        ++counts_.resends;
+        EmitDispatch(job);
+        PlaceOnLanes(at, Run(job));
+      } else {
+        Unlink(at);
+        job.elapsed = 0;
+        EmitCompletion(job, credit::Outcome::kClientError);
+        Failed(at);
+      }
+    }
+    at = next;
+  }
+}
+
+// ---- The transitioner ----------------------------------------------------------------------------------
+
+void Fleet::LackResult(std::uint32_t at) {
+  Workunit& workunit = workunits_[at];
+  App& app = apps_[workunit.app];
+  const bool old = now_ - workunit.created > kOldest * app.delay_bound;
+  // Every entry in the queue will be a result.
+  const bool many =
+      workunit.errors > parameters_.max_errors || workunit.places + workunit.unsent >= parameters_.max_total;
+  if (old || many) {
+    GiveUp(at);
+    return;
+  }
+  ++workunit.unsent;
+  app.unsent[workunit.size].push_back(at);
+}
+
+// The job will not come back in time.
+void Fleet::Deadline(std::uint32_t at) {
+  Job& job = jobs_[at];
+  if (job.returned || job.timed_out) return;
+  // Jobs of workunits that are over need no time-out.
+  job.timed_out = true;
+  ++counts_.timeouts;
+  EmitCompletion(job, credit::Outcome::kTimeout);
+  CountFailure(at);
+  const std::uint32_t workunit_at = job.workunit;
+  Workunit& workunit = workunits_[workunit_at];
+  --workunit.in_progress;
+  const bool open = !workunit.decided && !workunit.failed;
+  if (job.lost) {
+    if (AttachmentOf(job) != nullptr) Unlink(at);
+    EndJob(at);
+  }
+  if (open) LackResult(workunit_at);
+}
+
+// Back with an error. The job ends.
+void Fleet::Failed(std::uint32_t at) {
+  ++counts_.failures;
+  CountFailure(at);
+  Job& job = jobs_[at];
+  const std::uint32_t workunit_at = job.workunit;
+  Workunit& workunit = workunits_[workunit_at];
+  ++workunit.errors;
+  if (!job.timed_out) --workunit.in_progress;
+  // After a time-out another result has been requested already.
+  const bool lacks = !workunit.decided && !workunit.failed && !job.timed_out;
+  EndJob(at);
+  if (lacks) LackResult(workunit_at);
+}
+
+void Fleet::CountFailure(std::uint32_t at) {
+  const Job& job = jobs_[at];
+  Attachment* attachment = AttachmentOf(job);
+  if (attachment == nullptr) return;
+  attachment->quota = std::max(1u, attachment->quota - 1);
+  attachment->trust[apps_[workunits_[job.workunit].app].index] = 0;
+}
+
+// Back with success.
+void Fleet::Returned(std::uint32_t at) {
+  Job& job = jobs_[at];
+  job.returned = true;
+  ++counts_.results;
+  const std::uint32_t workunit_at = job.workunit;
+  Workunit& workunit = workunits_[workunit_at];
+  if (!job.timed_out) --workunit.in_progress;
+  if (truth_) {
+    const bool deserves = !job.fabricated && !job.wrong;
+    const double credit =
+        credit::CreditOfFlops(SizeOf(workunit) * parameters_.cpu_samples, credit::Constants{});
+    truth_({.project = apps_[workunit.app].project + 1u,
+            .result = ResultOf(job),
+            .host = HostOf(job.slot, job.host_generation),
+            .user = UserOf(job.slot),
+            .deserved_micro = deserves ? std::llrint(credit * 1e6) : 0,
+            .fabricated = job.fabricated,
+            .wrong = job.wrong});
+  }
+  if (workunit.decided || workunit.failed) {
+    const double u = draws_.Uniform(Stream::kPass, workunit.number,
+                                    apps_[workunit.app].project * 64u + 32u + job.place % 32u);
+    Put(What::kLate, now_ + Exponential(parameters_.validation_delay, u), at, job.generation);
+    return;
+  }
+  LookSoon(workunit_at);
+}
+
+// ---- The validator -------------------------------------------------------------------------------------
+
+void Fleet::LookSoon(std::uint32_t at) {
+  Workunit& workunit = workunits_[at];
+  std::uint32_t returned = 0;
+  for (std::uint32_t job = workunit.first_job; job != kNone; job = jobs_[job].next_of_workunit)
+    returned += jobs_[job].returned ? 1 : 0;
+  if (workunit.looking || returned < (workunit.single ? 1 : parameters_.quorum)) return;
+  workunit.looking = true;
+  const double u =
+      draws_.Uniform(Stream::kPass, workunit.number, apps_[workunit.app].project * 64u + workunit.pass % 32u);
+  Put(What::kValidate, now_ + Exponential(parameters_.validation_delay, u), at, workunit.generation);
+}
+
+void Fleet::Validate(std::uint32_t at) {
+  Workunit& workunit = workunits_[at];
+  App& app = apps_[workunit.app];
+  workunit.looking = false;
+  if (workunit.failed || workunit.decided) return;
+  ++workunit.pass;
+  const auto agrees = [](const Job& job) { return !job.wrong && !job.fabricated; };
+  std::uint32_t returned = 0;
+  std::uint32_t good = 0;
+  std::uint32_t first = kNone;
+  for (std::uint32_t job = workunit.first_job; job != kNone; job = jobs_[job].next_of_workunit) {
+    if (!jobs_[job].returned) continue;
+    ++returned;
+    // Nothing shows that the output of a single result is wrong.
+    if (!workunit.single && !agrees(jobs_[job])) continue;
+    ++good;
+    if (first == kNone || jobs_[job].place < jobs_[first].place) first = job;
+  }
+  if (good < (workunit.single ? 1 : parameters_.quorum)) {
+    for (std::uint32_t job = workunit.first_job; job != kNone; job = jobs_[job].next_of_workunit) {
+      if (!jobs_[job].returned) continue;
+      ++counts_.inconclusive;
+      EmitValidation(jobs_[job], credit::ValidateState::kInconclusive, 0, false);
+    }
+    if (workunit.in_progress == 0 && workunit.unsent == 0) LackResult(at);
+    return;
+  }
+  workunit.decided = true;
+  workunit.canonical = jobs_[first].place;
+  // Policy `runtime` uses the invalid results too.
+  const std::uint32_t claims = options_.policy == "runtime" ? returned : good;
+  for (std::uint32_t job_at = workunit.first_job; job_at != kNone;) {
+    Job& job = jobs_[job_at];
+    const std::uint32_t next = job.next_of_workunit;
+    if (job.returned) {
+      const bool valid = workunit.single || agrees(job);
+      ++(valid ? counts_.valid : counts_.invalid);
+      EmitValidation(job, valid ? credit::ValidateState::kValid : credit::ValidateState::kInvalid, claims,
+                     false);
+      if (Attachment* attachment = AttachmentOf(job)) {
+        std::uint32_t& trust = attachment->trust[app.index];
+        trust = !valid ? 0 : workunit.single ? trust : trust + 1;
+        if (valid) {
+          const auto most = static_cast<std::uint32_t>(parameters_.daily_quota) *
+                            (slots_[job.slot].cores + (slots_[job.slot].gpu_flops > 0 ? 1u : 0u));
+          attachment->quota = std::min({most, attachment->quota * 2, kMaxQuota});
+        }
+      }
+      EndJob(job_at);
+    }
+    job_at = next;
+  }
+}
+
+// Too many errors or results: the workunit grants nothing.
+void Fleet::GiveUp(std::uint32_t at) {
+  Workunit& workunit = workunits_[at];
+  workunit.failed = true;
+  ++workunit.pass;
+  if (workunit.first_job == kNone && workunit.unsent == 0) {
+    FreeWorkunit(at);
+    return;
+  }
+  for (std::uint32_t job_at = workunit.first_job; job_at != kNone;) {
+    const std::uint32_t next = jobs_[job_at].next_of_workunit;
+    if (jobs_[job_at].returned) {
+      ++counts_.invalid;
+      EmitValidation(jobs_[job_at], credit::ValidateState::kInvalid, 0, false);
+      EndJob(job_at);
+    }
+    job_at = next;
+  }
+}
+
+// A result that returned after the decision.
+void Fleet::Late(std::uint32_t at) {
+  const Job& job = jobs_[at];
+  Workunit& workunit = workunits_[job.workunit];
+  const bool valid = workunit.decided && (workunit.single || (!job.wrong && !job.fabricated));
+  ++workunit.pass;
+  ++counts_.late;
+  ++(valid ? counts_.valid : counts_.invalid);
+  EmitValidation(job, valid ? credit::ValidateState::kValid : credit::ValidateState::kInvalid, 0,
+                 workunit.decided);
+  EndJob(at);
+}
+
+// ---- Memory --------------------------------------------------------------------------------------------
+
+void Fleet::EndJob(std::uint32_t at) {
+  Job& job = jobs_[at];
+  const std::uint32_t workunit_at = job.workunit;
+  std::uint32_t* link = &workunits_[workunit_at].first_job;
+  while (*link != at) link = &jobs_[*link].next_of_workunit;
+  *link = job.next_of_workunit;
+  ++job.generation;
+  free_jobs_.push_back(at);
+  const Workunit& workunit = workunits_[workunit_at];
+  if (workunit.first_job == kNone && workunit.unsent == 0 && (workunit.decided || workunit.failed))
+    FreeWorkunit(workunit_at);
+}
+
+void Fleet::FreeWorkunit(std::uint32_t at) {
+  ++workunits_[at].generation;
+  free_workunits_.push_back(at);
+}
+
+}  // namespace cobblestone::fleet
