@@ -244,11 +244,14 @@ TEST_P(WorkFetch, NoMoreWorkLetsQueuedJobsEnd) {
 TEST_P(WorkFetch, AResetDropsJobsAndBackoffsAndWinsNothing) {
   Scenario scenario = TwoProjects();
   scenario.projects[kB].server.apps[0].from = 10 * kDay;
-  for (double day = 10.01; day < 40; day += 1)
-    scenario.events.push_back({.at = day * kDay, .kind = Event::Kind::kReset, .project = kB});
+  // Ten minutes after a request without jobs, at the start of a backoff of a day.
+  double reset = 0;
+  for (const RequestRecord& record : Simulate(scenario, GetParam()).requests)
+    if (record.request.project == kB && record.at < 9 * kDay) reset = record.at + 600;
+  for (double at = reset; at < 40 * kDay; at += kDay)
+    scenario.events.push_back({.at = at, .kind = Event::Kind::kReset, .project = kB});
   const Outcome outcome = Simulate(scenario, GetParam());
-  // The first reset ends a backoff of a day, so B is asked as soon as there is room.
-  EXPECT_GT(Requests(outcome, kB, 10.01 * kDay, 10.01 * kDay + scenario.preferences.buffer()), 0u);
+  EXPECT_GT(Requests(outcome, kB, reset, reset + scenario.preferences.buffer()), 0u);
   EXPECT_LE(outcome.Share(kB, kCpu, 20 * kDay, 40 * kDay), 0.52);
   EXPECT_GE(outcome.Share(kB, kCpu, 20 * kDay, 40 * kDay), 0.45);
 }
