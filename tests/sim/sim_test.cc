@@ -180,6 +180,7 @@ TEST(Simulation, LockstepGivesOneHashPerTraffic) {
     const SimResult calm = RunSchedule(traffic, {.lockstep = true, .calm = true});
     ASSERT_EQ(calm.problem, "");
     std::printf("traffic %llu: %s\n", static_cast<unsigned long long>(first + t), calm.hash.c_str());
+    std::uint64_t judged = 0;
     for (std::uint64_t seed = first; seed < first + seeds / 3; ++seed) {
       const SimResult result =
           RunSchedule(traffic, {.seed = seed, .standby = StandbyOf(seed), .lockstep = true});
@@ -187,7 +188,9 @@ TEST(Simulation, LockstepGivesOneHashPerTraffic) {
                                     << Tail(result.story);
       if (result.counts.count("skipped a record") > 0) continue;
       ASSERT_EQ(result.hash, calm.hash) << "traffic " << first + t << ", seed " << seed;
+      ++judged;
     }
+    EXPECT_GE(2 * judged, seeds / 3) << "most schedules must be judged";
   }
 }
 
