@@ -1,4 +1,4 @@
-// cobblestone: one program, one verb per task (commands/).
+// cobblestone: one program, one verb per task (services/commands).
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
@@ -11,8 +11,8 @@
 
 #include "common/base/descriptors.h"
 #include "services/cli/version.h"
-#include "services/cobblestone/commands/command.h"
-#include "services/cobblestone/commands/fleet.h"
+#include "services/commands/command.h"
+#include "services/commands/trial/fleet.h"
 
 namespace cobblestone {
 
@@ -88,37 +88,37 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", VersionText(kCommit), "version, commit, rules version and state version");
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
-  AddDemo(program);
-  AddRun(program);
-  AddIngest(program);
-  AddAdopt(program);
-  AddExplain(program);
-  AddAccount(program);
-  AddHostVersion(program);
-  AddScales(program);
-  AddRefused(program);
-  AddTasks(program);
-  AddTopics(program);
-  AddVerify(program);
-  AddRebuild(program);
-  AddMigrate(program);
-  AddBackup(program);
-  AddRestore(program);
-  AddAudit(program);
-  AddReverse(program);
-  AddReprice(program);
-  AddReplay(program);
-  AddExport(program);
-  AddGateway(program);
-  AddGenerate(program);
-  AddFleet(program);
-  AddHub(program);
-  AddConfig(program);
+  commands::AddDemo(program);
+  commands::AddRun(program);
+  commands::AddIngest(program);
+  commands::AddAdopt(program);
+  commands::AddExplain(program);
+  commands::AddAccount(program);
+  commands::AddHostVersion(program);
+  commands::AddScales(program);
+  commands::AddRefused(program);
+  commands::AddTasks(program);
+  commands::AddTopics(program);
+  commands::AddVerify(program);
+  commands::AddRebuild(program);
+  commands::AddMigrate(program);
+  commands::AddBackup(program);
+  commands::AddRestore(program);
+  commands::AddAudit(program);
+  commands::AddReverse(program);
+  commands::AddReprice(program);
+  commands::AddReplay(program);
+  commands::AddExport(program);
+  commands::AddGateway(program);
+  commands::AddGenerate(program);
+  commands::AddFleet(program);
+  commands::AddHub(program);
+  commands::AddConfig(program);
   // For a misspelt verb CLI11 would report that a verb is missing.
   const auto is_first = [&](const CLI::App* verb) { return verb->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_first).empty()) {
-    return ReportError(Status::InvalidArgument(std::string("unknown verb '") + argv[1] +
-                                               "'; `cobblestone --help` lists the verbs"));
+    return commands::ReportError(Status::InvalidArgument(std::string("unknown verb '") + argv[1] +
+                                                         "'; `cobblestone --help` lists the verbs"));
   }
   try {
     app.parse(argc, argv);
@@ -129,7 +129,7 @@ int Main(int argc, char** argv) {
   try {
     return program.chosen();
   } catch (const std::exception& error) {
-    return ReportError(Status::Fatal(std::string("unexpected: ") + error.what()));
+    return commands::ReportError(Status::Fatal(std::string("unexpected: ") + error.what()));
   }
 }
 

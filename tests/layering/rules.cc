@@ -135,6 +135,7 @@ const std::vector<Layer>& Layers() {
         "common/wire", "services/view", "services/gateway", "services/metrics", "services/export",
         "services/export/state", "services/hub/feeds", "services/hub/collector"}},
       {"services/backup", {"common", "services"}},
+      {"services/commands", {"common", "services"}},
       {"services/cobblestone", {"common", "services"}},
       // Code for others to copy. It includes nothing of this project.
       {"examples", {}},
@@ -184,9 +185,10 @@ const std::vector<Confined>& ConfinedLibraries() {
 // Backends of an interface. Code that names a backend decides how the program is deployed.
 const Names kBackends = {"common/store/rocksdb", "common/stream/embedded", "common/stream/kafka"};
 // The programs of projects use Kafka directly, and a simulation replaces Kafka.
-const Names kMayNameBackends = {"services/cobblestone", "services/access", "services/backup",
-                                "services/embedded",    "services/kafka",  "tests",
-                                "common/client",        "common/sim",      "common/stream/index"};
+const Names kMayNameBackends = {
+    "services/cobblestone", "services/commands",  "services/access", "services/backup",
+    "services/embedded",    "services/kafka",     "tests",           "common/client",
+    "common/sim",           "common/stream/index"};
 
 // The folders whose results must have the same bits on every machine and in every re-execution.
 const Names kStateCode = {"common/credit",   "common/federation", "services/stage",   "services/claims",
