@@ -11,7 +11,7 @@
 #include "services/gateway/http_server.h"
 #include "services/gateway/live.h"
 #include "services/gateway/pipeline.h"
-#include "services/gateway/token_store.h"
+#include "services/gateway/rights/token_store.h"
 #include "services/view/hub/hub_indexer.h"
 #include "services/view/questions.h"
 

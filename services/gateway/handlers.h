@@ -15,8 +15,8 @@
 #include "common/wire/ledger/account_codec.h"
 #include "services/gateway/message.h"
 #include "services/gateway/pipeline.h"
-#include "services/gateway/token_store.h"
-#include "services/gateway/visibility.h"
+#include "services/gateway/rights/token_store.h"
+#include "services/gateway/rights/visibility.h"
 #include "services/view/questions.h"
 
 namespace cobblestone::gateway {

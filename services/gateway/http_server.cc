@@ -17,7 +17,7 @@
 #include "common/http/server.h"
 #include "services/gateway/client_address.h"
 #include "services/gateway/listen_address.h"
-#include "services/gateway/rate_limit.h"
+#include "services/gateway/rights/rate_limit.h"
 #include "services/gateway/routes.h"
 #include "services/gateway/static_files.h"
 

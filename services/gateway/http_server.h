@@ -11,7 +11,7 @@
 #include "common/settings/run_settings.h"
 #include "services/gateway/handlers.h"
 #include "services/gateway/live.h"
-#include "services/gateway/token_store.h"
+#include "services/gateway/rights/token_store.h"
 
 namespace cobblestone::gateway {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "services/gateway/pipeline.h"
-#include "services/gateway/visibility.h"
+#include "services/gateway/rights/visibility.h"
 #include "services/view/questions.h"
 
 namespace cobblestone::gateway {

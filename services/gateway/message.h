@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "services/gateway/tokens.h"
+#include "services/gateway/rights/tokens.h"
 
 namespace cobblestone::gateway {
 

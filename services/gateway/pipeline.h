@@ -11,7 +11,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "services/gateway/ingest_rights.h"
+#include "services/gateway/rights/ingest_rights.h"
 
 namespace cobblestone::gateway {
 

@@ -254,8 +254,30 @@ TEST_F(CanaryTest, ADeletedReadmeIsFound) {
   EXPECT_EQ(findings[0].rule, "folder-without-readme");
 }
 
+TEST_F(CanaryTest, AFolderWithTooManyLinesOrFilesIsFound) {
+  Files files = SoundTree();
+  std::string& header = files["services/grants/grants.h"];
+  header += "\n";
+  const auto lines = std::count(header.begin(), header.end(), '\n');
+  header += std::string(static_cast<std::size_t>(4999 - lines), '\n');
+  EXPECT_THAT(CheckFiles(files), testing::IsEmpty());
+  header += "\n\n\n";
+  auto findings = CheckFiles(files);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "folder-too-large");
+  EXPECT_EQ(findings[0].where, "services/grants");
+
+  files = SoundTree();
+  for (int i = 0; i < 41; ++i)
+    files["common/base/" + std::string(static_cast<std::size_t>(i + 1), 'a') + ".h"] = "";
+  findings = CheckFiles(files);
+  EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.rule == "folder-too-large" && finding.where == "common/base";
+  }));
+}
+
 TEST_F(CanaryTest, EveryRuleHasABreach) {
-  std::set<std::string> tried;
+  std::set<std::string> tried = {"folder-too-large"};  // AFolderWithTooManyLinesOrFilesIsFound
   for (const Breach& breach : kBreaches) tried.insert(breach.rule);
   for (const Rule& rule : AllRules()) EXPECT_TRUE(tried.contains(rule.name)) << rule.name;
 }

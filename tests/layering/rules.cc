@@ -616,6 +616,33 @@ std::vector<Finding> FolderWithoutReadme(const Tree& tree) {
   return findings;
 }
 
+// A larger folder of the product is several subjects.
+constexpr std::ptrdiff_t kMostLines = 5000;
+constexpr int kMostFiles = 40;
+
+std::vector<Finding> FolderTooLarge(const Tree& tree) {
+  struct Size {
+    std::ptrdiff_t lines = 0;
+    int files = 0;
+  };
+  std::map<std::string, Size> sizes;
+  for (const auto& [path, file] : tree.sources) {
+    if (!IsCxx(path) || !(IsWithin(path, "common") || IsWithin(path, "services"))) continue;
+    Size& size = sizes[FolderOf(path)];
+    size.lines += std::count(file.text.begin(), file.text.end(), '\n');
+    ++size.files;
+  }
+  std::vector<Finding> findings;
+  for (const auto& [folder, size] : sizes) {
+    if (size.lines <= kMostLines && size.files <= kMostFiles) continue;
+    findings.push_back({"folder-too-large", folder,
+                        std::to_string(size.lines) + " lines in " + std::to_string(size.files) +
+                            " files; at most " + std::to_string(kMostLines) + " and " +
+                            std::to_string(kMostFiles) + ": move a subject to a folder below"});
+  }
+  return findings;
+}
+
 // "docs/rules.md" for "../rules.md" in "docs/design"; "" is the root.
 std::string Resolved(const std::string& folder, const std::string& target) {
   const auto path = (std::filesystem::path(folder) / target).lexically_normal().generic_string();
@@ -739,6 +766,7 @@ const std::vector<Rule>& AllRules() {
       {"namespace-follows-folder", "The namespace is the folder's name below common or services.",
        NamespaceFollowsFolder},
       {"folder-without-readme", "Every folder with sources has a README.md.", FolderWithoutReadme},
+      {"folder-too-large", "No folder of the product has more than 5,000 lines or 40 files.", FolderTooLarge},
       {"cited-document", "Every document, section and file that is cited exists.", CitedDocuments},
       {"banned-phrase", "Comments, messages and documents of the product have none of the banned phrases.",
        BannedPhrases},

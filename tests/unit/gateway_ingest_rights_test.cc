@@ -1,6 +1,6 @@
 // The events that a token may send: every kind of event with every kind of token, of its own project and of
 // another.
-#include "services/gateway/ingest_rights.h"
+#include "services/gateway/rights/ingest_rights.h"
 
 #include <gtest/gtest.h>
 

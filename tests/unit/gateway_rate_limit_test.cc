@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "services/gateway/rate_limit.h"
+#include "services/gateway/rights/rate_limit.h"
 
 namespace cobblestone::gateway {
 namespace {

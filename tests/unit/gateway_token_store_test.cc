@@ -1,5 +1,5 @@
 // Tokens that change while the program runs: which tokens are valid at which time of the test's clock.
-#include "services/gateway/token_store.h"
+#include "services/gateway/rights/token_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "services/gateway/tokens.h"
+#include "services/gateway/rights/tokens.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::gateway {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "services/gateway/visibility.h"
+#include "services/gateway/rights/visibility.h"
 
 namespace cobblestone::gateway {
 namespace {

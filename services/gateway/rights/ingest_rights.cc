@@ -1,4 +1,4 @@
-#include "services/gateway/ingest_rights.h"
+#include "services/gateway/rights/ingest_rights.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "services/gateway/token_store.h"
+#include "services/gateway/rights/token_store.h"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include "services/gateway/tokens.h"
+#include "services/gateway/rights/tokens.h"
 
 #include <openssl/crypto.h>
 #include <openssl/sha.h>

@@ -1,4 +1,4 @@
-#include "services/gateway/rate_limit.h"
+#include "services/gateway/rights/rate_limit.h"
 
 #include <arpa/inet.h>
 

@@ -1,4 +1,4 @@
-#include "services/gateway/visibility.h"
+#include "services/gateway/rights/visibility.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

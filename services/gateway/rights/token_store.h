@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "common/base/status.h"
-#include "services/gateway/tokens.h"
+#include "services/gateway/rights/tokens.h"
 
 namespace cobblestone::gateway {
 

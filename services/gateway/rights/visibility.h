@@ -20,7 +20,7 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/settings/run_settings.h"
-#include "services/gateway/tokens.h"
+#include "services/gateway/rights/tokens.h"
 
 namespace cobblestone::gateway {
 
