@@ -10,12 +10,14 @@
 #include "common/stream/table.h"
 #include "common/wire/events/event_stamp.h"
 #include "common/wire/events/feeds.h"
+#include "common/wire/events/field_stamps.h"
 
 namespace cobblestone::feeds {
 
 // By the hub's number of the project. It exists once an event has registered the project.
 struct ProjectRow {
-  wire::EventStamp project_stamp;
+  wire::EventStamp project_stamp;     // of the newest event about it
+  wire::FieldStamps project_earlier;  // with project_stamp (field_stamps.h)
   wire::FeedProject project;
   wire::EventStamp versions_stamp;  // not set: the project has reported no app versions
   wire::FeedVersions versions;
@@ -32,8 +34,8 @@ struct ProjectRow {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.project_stamp, s.project, s.versions_stamp, s.versions, s.health_stamp, s.health, s.begun, s.complete,
-      s.whole, s.held, s.announced, s.users_micro);
+    f(s.project_stamp, s.project_earlier, s.project, s.versions_stamp, s.versions, s.health_stamp, s.health,
+      s.begun, s.complete, s.whole, s.held, s.announced, s.users_micro);
   }
 };
 

@@ -14,6 +14,7 @@
 #include "common/wire/events/event_codec.h"
 #include "services/feeds/proofs.h"
 #include "services/stage/inbox.h"
+#include "services/stage/profile_rows.h"
 #include "services/stage/refuse.h"
 
 namespace cobblestone::feeds {
@@ -22,6 +23,7 @@ using stream::Emitter;
 using stream::RecordView;
 using wire::EditionState;
 using wire::EventHead;
+using wire::FeedProject;
 using wire::RefusalReason;
 using wire::StampOrder;
 
@@ -125,15 +127,25 @@ void FeedsStage::Process(std::size_t, const RecordView& record, Emitter& out) {
   }
 }
 
+// Each field has the value of the newest event with it: a project that sends its accounts knows its name and URL, and an
+// operator of the hub has set the other fields.
 void FeedsStage::OnProject(const RecordView& record, const EventHead& head, wire::FeedProject project,
                            Emitter& out) {
   const ProjectRow* before = projects_.Find(ProjectKey(head.project));
-  if (before != nullptr && !IsNewer(record, head, before->project_stamp, out)) return;
-  if (before == nullptr || project.erase_after != before->project.erase_after)
-    RelayEvent(head, wire::FeedProject{.erase_after = project.erase_after}, out);
+  const wire::EventStamp stamp = wire::StampOf(head, record.value);
+  wire::FieldMask news = project.present;
+  if (before != nullptr) {
+    (void)IsNewer(record, head, before->project_stamp, out);  // refuses another event with a known id
+    news = wire::NewerFields(stamp, project.present, before->project_stamp, before->project_earlier);
+    if (news == 0) return;
+  }
+  if (before == nullptr ||
+      ((news & FeedProject::kEraseAfter) != 0 && project.erase_after != before->project.erase_after))
+    RelayEvent(head, FeedProject{.erase_after = project.erase_after}, out);
   ProjectRow& row = projects_.Mutable(ProjectKey(head.project));
-  row.project_stamp = wire::StampOf(head, record.value);
-  row.project = std::move(project);
+  wire::StampFields(stamp, project.present, FeedProject::kAllFields, &row.project_stamp,
+                    &row.project_earlier);
+  stage::SetFields(news, project, &row.project);
 }
 
 // An edition is announced once in each state: a repeat has the stamp of the row.

@@ -39,11 +39,12 @@ Answer Handlers::FederationProjects(const Request& request) {
 Answer Handlers::FederationProject(const Request& request) {
   Query query(request);
   const std::uint64_t limit = query.Number("limit", kEditionsShown, kMostEditions);
+  const bool figures = query.Word("figures", {"true", "false"}) == "true";
   if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
   if (questions_.hub() == nullptr) return NoHub();
   const auto project = PathNumber(request.segments.at(0), kMostProjects);
   if (!project.ok()) return ErrorAnswer(project.status());
-  return Data(questions_.hub()->Project(ProjectId(static_cast<std::uint32_t>(*project)), limit));
+  return Data(questions_.hub()->Project(ProjectId(static_cast<std::uint32_t>(*project)), limit, figures));
 }
 
 Answer Handlers::FederationFactors(const Request& request) {

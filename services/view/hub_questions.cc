@@ -268,6 +268,7 @@ Result<std::shared_ptr<const Rows>> HubQuestions::Feeds() { return state_.Of(Sta
 Result<json> HubQuestions::Projects() {
   const auto rows = Feeds();
   if (!rows.ok()) return rows.status();
+  if (const auto index = lists_.Ready(); !index.ok()) return index.status();
   std::vector<std::pair<std::uint32_t, json>> found;
   Status read =
       ForEach(**rows, feeds::kProjectsTable, [&](const stream::Key& key, const feeds::ProjectRow& row) {
@@ -284,14 +285,17 @@ Result<json> HubQuestions::Projects() {
   return shown;
 }
 
-Result<json> HubQuestions::Project(ProjectId project, std::size_t limit) {
+Result<json> HubQuestions::Project(ProjectId project, std::size_t limit, bool figures) {
   const auto rows = Feeds();
   if (!rows.ok()) return rows.status();
   const auto row = Find(**rows, feeds::kProjectsTable, feeds::ProjectKey(project));
   if (!row.ok()) return row.status();
   if (!*row) return NotRegistered(project);
   json shown = ProjectJson(project.value, **row);
-  lists_.AddProject(project, &shown);
+  if (figures) {
+    if (const auto index = lists_.Ready(); !index.ok()) return index.status();
+    lists_.AddProject(project, &shown);
+  }
   if (Status s = AddEditions(**rows, project.value, **row, clock_(), &shown); !s.ok()) return s;
   shown["editions"] = json::array();
   const auto list = Find(**rows, feeds::kEditionListsTable, feeds::ProjectKey(project));

@@ -1,6 +1,6 @@
 // Queries of a federation hub, answered from the committed state of FEEDS, MEMBERS and IDENTITY. Answers as in questions.h.
-// Accounts and people are those of the index (hub/hub_index.h), so that all answers are of one moment; kRetry until the
-// first index is built. Projects and factors are as of the newest state.
+// Accounts, people and figures of projects are those of the index (hub/hub_index.h), so that all answers are of one moment;
+// kRetry until the first index is built. Editions and factors are as of the newest state.
 // Threads: any, several at once.
 #pragma once
 
@@ -35,8 +35,9 @@ class HubQuestions {
   // [{"project", "name", "url", "mode", "condition", "edition", "held", ...}], ascending by project. A project that has
   // been silent is shown with the age of what is known, never as zero.
   Result<nlohmann::json> Projects();
-  // One project with its editions, newest first, at most `limit`. kNotFound: it is not registered.
-  Result<nlohmann::json> Project(ProjectId project, std::size_t limit);
+  // One project with its editions, newest first, at most `limit`. `figures`: with those of the index; an answer without them
+  // does not wait for the first index. kNotFound: it is not registered.
+  Result<nlohmann::json> Project(ProjectId project, std::size_t limit, bool figures = true);
   // The factors of plan classes with their provenance: {"sequence", "as_of", "factors", "left_out"}. `sequence`: none for
   // the newest. kRetry: none have been computed yet. kNotFound: no such sequence.
   Result<nlohmann::json> Factors(std::optional<std::uint64_t> sequence);

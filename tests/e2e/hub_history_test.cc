@@ -72,7 +72,7 @@ TEST_F(HubHistory, OfAProjectIsItsNewestEditionsAndAllItsDays) {
                      .total_micro = static_cast<std::int64_t>(1'000'000 * (1000 + n))}};
     Add(1, day, edition);
   }
-  Send();
+  SendAndIndex();
   const auto project = questions_->Project(ProjectId(1), 2000);
   ASSERT_TRUE(project.ok()) << project.status().message();
   const json& editions = project->at("editions");

@@ -86,7 +86,11 @@ class HubPush : public EngineStory {
   static std::string TotalIn(const Reply& reply) {
     return reply.status == 200 ? reply.json()["data"]["total"].get<std::string>() : "none";
   }
-  json ProjectAtHub() { return served_->Get("/api/v1/federation/projects/4").json()["data"]; }
+  json ProjectAtHub() {
+    return served_
+        ->GetUntil("/api/v1/federation/projects/4", [](const Reply& reply) { return reply.status != 503; })
+        .json()["data"];
+  }
   void ExpectNothingRefused() {
     const json refused = served_->Get("/api/v1/refused", kReadToken).json();
     EXPECT_TRUE(refused["data"]["refused"].empty()) << refused.dump(1);

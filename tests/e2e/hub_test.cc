@@ -207,6 +207,27 @@ TEST_F(Hub, AFallOfATotalIsANegativeDay) {
                                           {"day": 19678, "credit": "-40.000000", "correction": true}])"));
 }
 
+// A direct project knows its name and its URL, the hub's operator its key and its points. Each event comes late once.
+TEST_F(Hub, WhatASenderDoesNotKnowOfAProjectStays) {
+  const auto project = [&](double time, json fields) {
+    fields["mode"] = "FEED_MODE_DIRECT";
+    feed_.Add(1, time, {{"feed_project", std::move(fields)}});
+  };
+  project(kStart, {{"name", "Elm"}, {"url", "https://elm.example/"}});
+  project(kStart + 1, {{"name", "Elm"}, {"points_per_cobblestone", 7}, {"shared_account", true}});
+  project(kStart + 2, {{"name", "Elm 2"}, {"url", "https://elm2.example/"}});
+  project(kStart + 1.5, {{"name", "late"}, {"points_per_cobblestone", 8}, {"url", "https://late.example/"}});
+  project(kStart + 3, {{"name", "Elm 3"}, {"shared_account", false}});
+  feed_.Edition(1, 1, "BEGUN");
+  feed_.Edition(1, 1, "COMPLETE");
+  Post();
+  const json known = ProjectAt(1, "complete_edition", 1);
+  EXPECT_EQ(known["name"], "Elm 3");
+  EXPECT_EQ(known["url"], "https://elm2.example/");
+  EXPECT_EQ(known["points_per_cobblestone"], 8.0);
+  EXPECT_EQ(known["shared_account"], false) << "a field that is present is set, also to false";
+}
+
 TEST_F(Hub, EditionsOutOfPlaceAreRefused) {
   feed_.Edition(1, 1, "BEGUN");  // UNKNOWN_PROJECT
   feed_.Project(1, "Rosewood");

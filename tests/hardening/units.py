@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
 import urllib.request
 
 PROGRAM, UNITS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
@@ -222,8 +223,11 @@ snapshots:
     project, until = {}, time.monotonic() + PATIENCE
     while not project.get("complete_edition") and time.monotonic() < until:
         time.sleep(0.1)
-        with urllib.request.urlopen(addresses["gateway"] + "/api/v1/federation/projects", timeout=PATIENCE) as answer:
-            (project,) = json.load(answer)["data"] or [{}]
+        try:
+            with urllib.request.urlopen(addresses["gateway"] + "/api/v1/federation/projects", timeout=PATIENCE) as answer:
+                (project,) = json.load(answer)["data"] or [{}]
+        except urllib.error.HTTPError as error:
+            check(error.code == 503, f"the hub answers {error}")  # it builds its first index
     check(project.get("complete_edition"), f"the hub has no edition: {project}")
     run("cobblestone-hub-snapshot.service", "hub", "snapshot", *place, folder=folder)
     for made in ("snapshots/*/manifest*", "stats/tables.xml"):

@@ -478,5 +478,23 @@ TEST(HubIndexTest, BeforeTheFirstIndexListsSayWhenToAskAgain) {
   EXPECT_TRUE(shown.empty());
 }
 
+// An answer without some of its figures would be taken for one of a project without accounts.
+TEST(HubIndexTest, BeforeTheFirstIndexAProjectIsAnsweredWithoutFiguresOnlyIfAsked) {
+  HubWorld world;
+  world.Project(1);
+  world.User(1, {.id = 1, .credit = 5, .cpid = 'a'});
+  HubQuestions questions(world, [] { return kNow; });
+  EXPECT_EQ(questions.Project(ProjectId(1), 20).status().code(), StatusCode::kRetry);
+  EXPECT_EQ(questions.Projects().status().code(), StatusCode::kRetry);
+  EXPECT_EQ(questions.Project(ProjectId(2), 20).status().code(), StatusCode::kNotFound);
+  const auto without = questions.Project(ProjectId(1), 20, false);
+  ASSERT_TRUE(without.ok()) << without.status().message();
+  EXPECT_EQ(without->at("complete_edition"), 1);
+  EXPECT_FALSE(without->contains("users"));
+  questions.lists().Publish(world.Index(), 0);
+  EXPECT_EQ(questions.Project(ProjectId(1), 20)->at("users"), 1);
+  EXPECT_EQ(questions.Projects()->at(0).at("total"), "5.000000");
+}
+
 }  // namespace
 }  // namespace cobblestone::view

@@ -357,7 +357,8 @@ FeedProject FromProto(const v1::FeedProject& m) {
           .ownership_key = m.ownership_key(),
           .points_per_cobblestone = m.points_per_cobblestone(),
           .shared_account = m.shared_account(),
-          .erase_after = m.erase_after()};
+          .erase_after = m.erase_after(),
+          .present = PresentFields(m) | FeedProject::kRequired};
 }
 
 FeedEdition FromProto(const v1::FeedEdition& m) {
@@ -758,6 +759,7 @@ void Put(const FeedProject& in, v1::Envelope* envelope) {
   m->set_points_per_cobblestone(in.points_per_cobblestone);
   m->set_shared_account(in.shared_account);
   m->set_erase_after(in.erase_after);
+  KeepPresent(in.present | FeedProject::kRequired, m);
 }
 
 void Put(const FeedEdition& in, v1::Envelope* envelope) {

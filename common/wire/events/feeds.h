@@ -9,6 +9,7 @@
 #include "common/credit/accounts/account.h"
 #include "common/credit/model/model.h"
 #include "common/wire/events/account_kind.h"
+#include "common/wire/events/profiles.h"
 
 namespace cobblestone::wire {
 
@@ -18,6 +19,12 @@ enum class FeedMode : std::uint8_t { kUnknown = 0, kFiles = 1, kDirect = 2 };
 inline constexpr double kEraseAfter = 30 * 86400.0;  // s
 
 struct FeedProject {
+  // Numbers of the message's fields.
+  static constexpr FieldMask kUrl = FieldBit(2);
+  static constexpr FieldMask kEraseAfter = FieldBit(8);
+  static constexpr FieldMask kRequired = FieldBit(1) | FieldBit(3);  // name, mode
+  static constexpr FieldMask kAllFields = FieldsTo(8);
+
   std::string name;
   std::string url;
   FeedMode mode = FeedMode::kUnknown;
@@ -25,7 +32,8 @@ struct FeedProject {
   std::string ownership_key;          // PEM; empty: none
   double points_per_cobblestone = 0;  // 0: 1
   bool shared_account = false;
-  double erase_after = 0;  // s; 0: kEraseAfter
+  double erase_after = 0;          // s; 0: wire::kEraseAfter
+  FieldMask present = kAllFields;  // in an event; not part of a row
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {

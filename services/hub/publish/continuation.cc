@@ -171,9 +171,11 @@ class ContinuationWriter {
     edition_ = to.edition;
     newest_ = std::max(newest_, time);
     wire::EventHead head{.id = NumberAt(from.since), .project = to.number, .time = time};
-    Status s = Put(head, wire::FeedProject{.name = from.name.empty() ? from.key : from.name,
-                                           .url = from.url,
-                                           .mode = wire::FeedMode::kFiles});
+    Status s =
+        Put(head, wire::FeedProject{.name = from.name.empty() ? from.key : from.name,
+                                    .url = from.url,
+                                    .mode = wire::FeedMode::kFiles,
+                                    .present = wire::FeedProject::kRequired | wire::FeedProject::kUrl});
     if (!s.ok() || to.edition == 0) return s;
     wire::FeedEdition edition{
         .edition = edition_, .state = wire::EditionState::kBegun, .published_time = time, .whole = true};

@@ -126,11 +126,15 @@ Result<PushedContents> FeedSender::Contents(const settings::ProjectEntry& entry)
   if (!source.ok()) return source.status();
   PushedContents contents{.source = {}, .time = (*source)->event_time(), .facts = {}};
   contents.source = std::move(*source);
-  wire::FeedProject project{.name = entry.name, .url = {}, .mode = wire::FeedMode::kDirect};
+  wire::FeedProject project{.name = entry.name,
+                            .url = {},
+                            .mode = wire::FeedMode::kDirect,
+                            .present = wire::FeedProject::kRequired};
   const auto published = questions_.AppVersions(entry.id);
   if (published.ok()) {
     if (const std::string name = published->at("name").get<std::string>(); !name.empty()) project.name = name;
     project.url = published->at("url").get<std::string>();
+    if (!project.url.empty()) project.present |= wire::FeedProject::kUrl;
   } else if (published.status().code() != StatusCode::kNotFound) {
     return published.status();
   }

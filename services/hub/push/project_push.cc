@@ -102,8 +102,9 @@ Result<HubReply> ProjectPush::Noted(Result<HubReply> reply) {
 }
 
 Result<ProjectPush::HubView> ProjectPush::Ask(const HubClient& hub, const std::stop_token& stop) {
-  const auto reply =
-      Noted(hub.Get("/api/v1/federation/projects/" + std::to_string(project_.value) + "?limit=1", stop));
+  // The figures of the hub's index are not needed, and a large hub builds it for minutes after a start.
+  const auto reply = Noted(hub.Get(
+      "/api/v1/federation/projects/" + std::to_string(project_.value) + "?limit=1&figures=false", stop));
   if (!reply.ok()) return reply.status();
   HubView view{.clock = reply->date};
   // Not registered yet, or not a hub at all.
