@@ -9,6 +9,10 @@ constexpr double kLongestBackoff = 86400;  // s
 
 class Backoff {
  public:
+  Backoff() = default;
+  // As kept by a caller with a smaller form of it.
+  Backoff(double interval, double until) : interval_(interval), until_(until) {}
+
   // A request for jobs of this type returned none: the interval doubles, from kFirstBackoff to kLongestBackoff.
   void NoJobs(double now);
   // A job of this type arrived.

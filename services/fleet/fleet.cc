@@ -64,6 +64,7 @@ Fleet::Fleet(const FleetOptions& options, std::function<void(const Truth&)> trut
   COBBLESTONE_CHECK(good.ok(), good.message());
   end_ = static_cast<std::uint32_t>(options_.days * kSecondsPerDay);
   slots_.resize(options_.hosts + options_.attackers);
+  if (work_fetch_->remembers()) clients_.resize(slots_.size());
   MakeUsers();
   for (std::uint32_t project = 0; project < options_.projects; ++project) {
     const auto preset = static_cast<Preset>((static_cast<std::uint32_t>(options_.like) + project) % kPresets);
@@ -133,6 +134,8 @@ bool Fleet::Next(std::string_view* envelope) {
     Appointment appointment;
     if (!timeline_.Next(&appointment)) {
       now_ = end_;
+      for (std::uint32_t slot = 0; slot < slots_.size() && !settled_; ++slot) Settle(slot);
+      settled_ = true;
       return false;
     }
     now_ = appointment.at;
@@ -181,8 +184,8 @@ void Fleet::Step(const Appointment& appointment) {
 
 std::size_t Fleet::bytes() const {
   std::size_t bytes =
-      timeline_.bytes() + slots_.capacity() * sizeof(Slot) + jobs_.size() * sizeof(Job) +
-      workunits_.size() * sizeof(Workunit) + bytes_.capacity() +
+      timeline_.bytes() + slots_.capacity() * sizeof(Slot) + clients_.capacity() * sizeof(ClientState) +
+      jobs_.size() * sizeof(Job) + workunits_.size() * sizeof(Workunit) + bytes_.capacity() +
       (free_jobs_.capacity() + free_workunits_.capacity() + ends_.capacity()) * sizeof(std::uint32_t);
   for (const Slot& slot : slots_) {
     bytes += (slot.cores + 1u) * sizeof(std::uint32_t);

@@ -81,7 +81,19 @@ struct FleetCounts {
   std::uint64_t resends = 0;
   std::uint64_t trickles = 0;
   std::uint64_t reports = 0;
-  std::uint64_t hosts = 0;  // that have existed
+  std::uint64_t hosts = 0;     // that have existed
+  std::uint64_t requests = 0;  // for work
+};
+
+// How well work fetch did, over all hosts but attackers; smaller is better (docs/work-fetch.md, Metrics).
+struct FleetMeasures {
+  // CPU, GPU: the part of the instance-seconds, while hosts were available, in which no job ran. Only resources for which a
+  // project of the host has apps.
+  double idle[2] = {};
+  // Sum over projects of the difference between the part of a host's FLOPs that the project got, and its share; the mean over
+  // hosts with several projects, weighted by available time.
+  double share_violation = 0;
+  double requests_per_job = 0;
 };
 
 inline constexpr std::uint64_t kFirstAttacker =
@@ -97,6 +109,8 @@ class Fleet {
   bool Next(std::string_view* envelope);
 
   [[nodiscard]] const FleetCounts& counts() const { return counts_; }
+  // Complete after Next has returned false.
+  [[nodiscard]] FleetMeasures measures() const;
   // Simulated s until now, and in all.
   [[nodiscard]] double now() const { return now_; }
   [[nodiscard]] double end() const { return end_; }
@@ -133,7 +147,8 @@ class Fleet {
   };
   // A host at one of its projects.
   struct Attachment {
-    std::array<float, 2> used{};  // instance-s
+    std::array<float, 2> used{};  // instance-s, by the estimates of the jobs sent
+    std::array<float, 2> ran{};   // instance-s, in truth, of the jobs that ended
     std::array<std::uint32_t, 2> backoff_until{};
     std::array<std::uint32_t, kMaxApps> trust{};  // consecutive valid replicated results
     std::uint32_t quota = 0;
@@ -150,6 +165,7 @@ class Fleet {
     std::array<Attachment, kMaxProjects> attachments;
     float core_flops = 0, whetstone = 0, gpu_flops = 0, error_rate = 0;
     std::uint32_t generation = 0;  // of the host in this slot
+    std::uint32_t joined = 0;
     std::uint32_t user = 0;
     std::uint32_t first_job = kNone;
     std::uint32_t jobs = 0;  // dispatched to this host
@@ -170,6 +186,10 @@ class Fleet {
     float elapsed = 0;  // s, as it will be reported
     // As the project knows it, FLOP/s; kept, because the slot may have another host when the job times out.
     float peak = 0;
+    float run = 0;       // s of execution between `start` and `ended`
+    float estimate = 0;  // of `run`, by the server
+    std::uint32_t start = 0;
+    std::uint32_t ended = 0;
     std::uint32_t workunit = 0;
     std::uint32_t slot = 0;
     std::uint32_t host_generation = 0;
@@ -244,6 +264,7 @@ class Fleet {
   void Leave(std::uint32_t slot);
   void Contact(std::uint32_t slot);
   void PlanContact(std::uint32_t slot);
+  void Decide(std::uint32_t slot);
   void Reset(std::uint32_t slot);
   void Finish(std::uint32_t job);
   void PlaceOnLanes(std::uint32_t job, double elapsed);
@@ -251,6 +272,11 @@ class Fleet {
   void CountRun(const Slot& slot, const Job& job);
   [[nodiscard]] bool Supplies(const Slot& slot, std::uint32_t attachment, int resource) const;
   [[nodiscard]] bool AtLimit(const Slot& slot, int resource) const;
+
+  // measures.cc
+  [[nodiscard]] static double UseOf(const Job& job, std::uint32_t from, std::uint32_t to);
+  void CountUse(std::uint32_t slot, Job& job);
+  void Settle(std::uint32_t slot);
 
   // fleet_servers.cc
   std::uint32_t Answer(std::uint32_t slot, const WorkRequest& request, std::array<std::uint32_t, 2>* sent);
@@ -260,7 +286,7 @@ class Fleet {
                                Attachment& attachment);
   // The estimate of the run time, s.
   double Dispatch(std::uint32_t workunit, std::uint32_t slot, std::uint32_t attachment, int resource);
-  double Run(Job& job);
+  double Run(Job& job, double samples);
   void Deadline(std::uint32_t job);
   void LackResult(std::uint32_t workunit);
   void Returned(std::uint32_t job);
@@ -304,7 +330,14 @@ class Fleet {
   std::uint32_t now_ = 0;
   std::uint32_t end_ = 0;
   bool started_ = false;
+  bool settled_ = false;
   std::vector<Slot> slots_;
+  std::vector<ClientState> clients_;  // by slot, if clients have a memory
+  std::vector<QueuedJob> queue_;      // of the host that decides
+  double available_[2] = {};          // instance-s of hosts that have left
+  double used_[2] = {};
+  double violation_ = 0;  // x available s
+  double several_ = 0;    // available s of hosts with several projects
   std::uint64_t users_ = 0;
   std::uint64_t teams_ = 0;
   std::vector<App> apps_;

@@ -37,6 +37,12 @@ void Fleet::Join(std::uint32_t number) {
   slot.projects = static_cast<std::uint8_t>(std::min(traits.projects, options_.projects));
   slot.lanes = std::make_unique<std::uint32_t[]>(traits.cores + 1);
   std::fill_n(slot.lanes.get(), traits.cores + 1, now_);
+  slot.joined = now_;
+  if (!clients_.empty()) {
+    clients_[number] = {};
+    clients_[number].decided = now_;
+    clients_[number].on_fraction = static_cast<float>(OnFraction(parameters_, traits));
+  }
   slot.first_job = kNone;
   slot.jobs = slot.resets = slot.reports = 0;
   slot.in_progress = {};
@@ -70,6 +76,7 @@ void Fleet::Join(std::uint32_t number) {
 
 void Fleet::Leave(std::uint32_t number) {
   Slot& slot = slots_[number];
+  Settle(number);
   for (std::uint32_t at = slot.first_job; at != kNone;) {
     Job& job = jobs_[at];
     const std::uint32_t next = job.next_of_host;
@@ -111,6 +118,7 @@ void Fleet::Contact(std::uint32_t number) {
     for (std::uint32_t i = 0; i < slot.projects; ++i) SendLost(number, i);
     slot.lost_jobs = false;
   }
+  if (work_fetch_->remembers()) return Decide(number);
   Shortfall shortfall;
   shortfall.speed[0] = slot.core_flops;
   shortfall.speed[1] = slot.gpu_flops;
@@ -138,6 +146,7 @@ void Fleet::Contact(std::uint32_t number) {
   if (request.project != WorkRequest::kNobody) {
     COBBLESTONE_CHECK(request.project < slot.projects, std::to_string(request.project));
     std::array<std::uint32_t, 2> sent{};
+    ++counts_.requests;
     Answer(number, request, &sent);
     Attachment& asked = slot.attachments[request.project];
     for (const std::size_t r : {0, 1}) {
@@ -156,7 +165,51 @@ void Fleet::Contact(std::uint32_t number) {
   PlanContact(number);
 }
 
-// The next request: when a resource falls below the buffer and a project may be asked for it.
+// A decision of a client with a memory.
+void Fleet::Decide(std::uint32_t number) {
+  Slot& slot = slots_[number];
+  ClientState& client = clients_[number];
+  queue_.clear();
+  for (std::uint32_t at = slot.first_job; at != kNone; at = jobs_[at].next_of_host) {
+    const Job& job = jobs_[at];
+    const std::uint32_t left = job.ended - std::min(job.ended, std::max(job.start, now_));
+    queue_.push_back({.project = job.attachment,
+                      .gpu = job.gpu,
+                      .threads = static_cast<double>(job.threads),
+                      .estimate = job.estimate,
+                      .duration = job.run,
+                      .remaining = static_cast<double>(job.run) * left / (job.ended - job.start),
+                      .used = UseOf(job, client.decided, now_),
+                      .end = static_cast<double>(job.ended)});
+  }
+  std::reverse(queue_.begin(), queue_.end());
+  std::array<AttachedProject, kMaxProjects> projects;
+  for (std::uint32_t i = 0; i < slot.projects; ++i) projects[i].share = slot.attachments[i].share;
+  const HostNow host{.now = static_cast<double>(now_),
+                     .projects = {projects.data(), slot.projects},
+                     .jobs = queue_,
+                     .instances = {static_cast<double>(slot.cores), slot.gpu_flops > 0 ? 1.0 : 0.0},
+                     .speed = {slot.core_flops, slot.gpu_flops},
+                     .at_limit = {AtLimit(slot, 0), AtLimit(slot, 1)},
+                     .buffer_min = parameters_.buffer_min * kDayLength,
+                     .buffer_extra = parameters_.buffer_extra * kDayLength};
+  slot.waits = host.at_limit[0] || host.at_limit[1];  // Finish plans the next decision
+  const auto ask = [&](const WorkRequest& request) {
+    std::array<std::uint32_t, 2> sent{};
+    ++counts_.requests;
+    Answer(number, request, &sent);
+    return sent;
+  };
+  const double next = work_fetch_->Decide(host, ask, &client);
+  ++slot.contacts;
+  if (next > end_) return;
+  Availability ahead = slot.available;
+  Put(What::kContact, ahead.NextOn(parameters_, draws_, std::max(next, now_ + parameters_.request_interval)),
+      number, slot.contacts);
+}
+
+// The next request: when a resource falls below the buffer and a project may be asked for it. A client with a memory decides
+// as soon as it may ask.
 void Fleet::PlanContact(std::uint32_t number) {
   Slot& slot = slots_[number];
   const std::uint32_t* lanes = slot.lanes.get();
@@ -170,6 +223,10 @@ void Fleet::PlanContact(std::uint32_t number) {
         may = std::min(may, static_cast<double>(slot.attachments[i].backoff_until[r]));
     }
     if (may == Availability::kForever) continue;
+    if (!clients_.empty()) {
+      next = soonest;
+      continue;
+    }
     if (AtLimit(slot, static_cast<int>(r))) {
       slot.waits = true;  // Finish plans the request
       continue;
@@ -191,7 +248,7 @@ void Fleet::PlaceOnLanes(std::uint32_t index, double elapsed) {
   Job& job = jobs_[index];
   Slot& slot = slots_[job.slot];
   std::uint32_t* lanes = slot.lanes.get();
-  std::array<std::uint32_t, 33> order{};
+  std::array<std::uint32_t, 33> order;
   std::uint32_t used = 1;
   if (job.gpu) {
     order[0] = slot.cores;
@@ -213,6 +270,9 @@ void Fleet::PlaceOnLanes(std::uint32_t index, double elapsed) {
   constexpr double kFarFuture = 4e9;
   for (std::uint32_t i = 0; i < used; ++i)
     lanes[order[i]] = static_cast<std::uint32_t>(std::min(ended, kFarFuture)) + 1;
+  job.run = static_cast<float>(elapsed);
+  job.start = static_cast<std::uint32_t>(std::min(start, kFarFuture));
+  job.ended = lanes[order[0]];
   const double delay =
       Exponential(parameters_.report_delay, draws_.Uniforms(Stream::kReturn, host, job.ordinal).first);
   const double reported = ahead.NextOn(parameters_, draws_, ended + delay);
@@ -227,14 +287,13 @@ void Fleet::PlaceOnLanes(std::uint32_t index, double elapsed) {
   }
 }
 
-// The true run time, s; sets what the job will report.
-double Fleet::Run(Job& job) {
+// The true run time, s, by `samples` = SamplesOf(job); sets what the job will report.
+double Fleet::Run(Job& job, double samples) {
   const Slot& slot = slots_[job.slot];
   const Workunit& workunit = workunits_[job.workunit];
   const std::uint64_t host = HostOf(job.slot, slot.generation);
   const double noise = draws_.Uniforms(Stream::kJob, host, job.ordinal).first;
-  double elapsed =
-      SizeOf(workunit) * SamplesOf(job) * LogNormal(0, parameters_.runtime_noise, noise) / SpeedOf(job);
+  double elapsed = SizeOf(workunit) * samples * LogNormal(0, parameters_.runtime_noise, noise) / SpeedOf(job);
   const auto [fate, part] = draws_.Uniforms(Stream::kFate, host, job.ordinal);
   job.outcome = credit::Outcome::kSuccess;
   job.wrong = job.fabricated = false;
@@ -286,6 +345,7 @@ void Fleet::Finish(std::uint32_t at) {
   const std::uint32_t number = job.slot;
   const int resource = job.gpu ? 1 : 0;
   const bool was_full = AtLimit(slot, resource);
+  CountUse(number, job);
   ++job.generation;
   Unlink(at);
   if (IsAttacker(number) && options_.attack != Attack::kNone) {
@@ -319,6 +379,7 @@ void Fleet::Reset(std::uint32_t number) {
       number, slot.generation);
   for (std::uint32_t at = slot.first_job; at != kNone; at = jobs_[at].next_of_host) {
     Job& job = jobs_[at];
+    CountUse(number, job);
     job.lost = true;
     ++job.generation;
     if (!job.timed_out)

@@ -168,7 +168,9 @@ std::uint32_t Fleet::Answer(std::uint32_t number, const WorkRequest& request,
   for (const int resource : {1, 0}) {
     const auto r = static_cast<std::size_t>(resource);
     double seconds = request.seconds[r];
-    while (seconds > 0 && attachment.sent_today < attachment.quota && !AtLimit(slot, resource)) {
+    double instances = request.instances[r];
+    while ((seconds > 0 || instances > 0) && attachment.sent_today < attachment.quota &&
+           !AtLimit(slot, resource)) {
       const double draw = draws_.Uniforms(Stream::kJob, HostOf(number, slot.generation), slot.jobs).second;
       const std::uint32_t app = ChooseApp(attachment.project, resource, draw);
       if (app == kNone) break;
@@ -176,6 +178,7 @@ std::uint32_t Fleet::Answer(std::uint32_t number, const WorkRequest& request,
       const double used = Dispatch(workunit, number, request.project, resource);
       attachment.used[r] += static_cast<float>(used);
       seconds -= used;
+      instances -= jobs_[slot.first_job].threads;
       ++attachment.sent_today;
       ++(*sent)[r];
     }
@@ -222,8 +225,11 @@ double Fleet::Dispatch(std::uint32_t workunit_at, std::uint32_t number, std::uin
   ++slot.in_progress[job.gpu ? 1 : 0];
   ++counts_.dispatches;
   EmitDispatch(job);
-  PlaceOnLanes(at, Run(job));
-  return EstimateOf(workunit) * SamplesOf(job) / SpeedOf(job) * job.threads;
+  const double samples = SamplesOf(job);
+  PlaceOnLanes(at, Run(job, samples));
+  const double estimate = EstimateOf(workunit) * samples / SpeedOf(job);
+  job.estimate = static_cast<float>(estimate);
+  return estimate * job.threads;
 }
 
 // A client that has reset does not list its jobs any more.
@@ -242,7 +248,7 @@ void Fleet::SendLost(std::uint32_t number, std::uint32_t attachment) {
         job.trickles = 0;
         ++counts_.resends;
         EmitDispatch(job);
-        PlaceOnLanes(at, Run(job));
+        PlaceOnLanes(at, Run(job, SamplesOf(job)));
       } else {
         Unlink(at);
         job.elapsed = 0;

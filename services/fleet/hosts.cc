@@ -105,6 +105,21 @@ HostTraits TraitsOf(const Parameters& p, const Draws& draws, std::uint64_t host,
   return traits;
 }
 
+double OnFraction(const Parameters& p, const HostTraits& traits) {
+  if (traits.availability == AvailabilityKind::kAlways) return 1;
+  if (traits.availability == AvailabilityKind::kDaily)
+    return traits.day_length / kDay * (traits.weekends ? 1.0 : 5.0 / 7);
+  constexpr int kParts = 200;
+  double on = 0;
+  double off = 0;
+  for (int i = 0; i < kParts; ++i) {
+    const double u = (i + 0.5) / kParts;
+    on += std::max(kShortestOn / kHour, Weibull(p.on_shape, p.on_scale, u));
+    off += std::min(p.off_limit, LogNormal(p.off_mu, p.off_sigma, u));
+  }
+  return on / (on + off);
+}
+
 Availability::Availability(const HostTraits& traits, std::uint64_t host, double joined)
     : host_(host),
       day_start_(traits.day_start),
@@ -147,6 +162,17 @@ double Availability::After(const Parameters& p, const Draws& draws, double momen
     seconds -= until_ - moment;
     moment = until_;
   }
+}
+
+double Availability::Between(const Parameters& p, const Draws& draws, double from, double to) {
+  double on = 0;
+  for (double moment = NextOn(p, draws, from); moment < to; moment = NextOn(p, draws, moment)) {
+    const double until = std::min(to, until_);
+    on += until - moment;
+    moment = until;
+    if (moment >= to) break;
+  }
+  return on;
 }
 
 }  // namespace cobblestone::fleet

@@ -34,6 +34,9 @@ struct HostTraits {
 // `settled`: the host is part of a stationary population at the start, so that its remaining lifetime counts.
 HostTraits TraitsOf(const Parameters& parameters, const Draws& draws, std::uint64_t host, bool settled);
 
+// The share of the time in which a host is available: of its own days, or over all hosts that are available at random.
+double OnFraction(const Parameters& parameters, const HostTraits& traits);
+
 // The periods in which a host computes and connects. Moments are seconds since the start of the simulation.
 // Value type: a copy looks ahead without moving the original. Invariant: moments passed to one object never decrease.
 class Availability {
@@ -48,6 +51,8 @@ class Availability {
   double NextOn(const Parameters& parameters, const Draws& draws, double moment);
   // The moment at which `seconds` of available time after `moment` have passed.
   double After(const Parameters& parameters, const Draws& draws, double moment, double seconds);
+  // The available seconds between two moments.
+  double Between(const Parameters& parameters, const Draws& draws, double from, double to);
 
  private:
   // Moves to the first period that ends after `moment`.

@@ -25,4 +25,15 @@ WorkRequest ShareProportional::Choose(std::span<const AttachedProject> projects,
   return request;
 }
 
+const WorkFetch* WorkFetchByName(std::string_view name) {
+  static const ShareProportional kSimple;
+  static const LibraryFetch kLibrary[] = {LibraryFetch(workfetch::Variant::kSeed),
+                                          LibraryFetch(workfetch::Variant::kRec),
+                                          LibraryFetch(workfetch::Variant::kHybrid)};
+  if (name == "simple") return &kSimple;
+  for (std::size_t i = 0; i < workfetch::kVariants.size(); ++i)
+    if (name == workfetch::NameOf(workfetch::kVariants[i])) return &kLibrary[i];
+  return nullptr;
+}
+
 }  // namespace cobblestone::fleet

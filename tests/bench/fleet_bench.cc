@@ -1,4 +1,4 @@
-// The fleet simulator on one CPU core, by preset: results that hosts return per second of CPU, with all events encoded and
+// The fleet simulator on one CPU core, by preset and work fetch: results that hosts return per second of CPU, with all events encoded and
 // the truth computed, and the memory for one host at the end.
 //   results/s     returned with success
 //   events/s      of all kinds
@@ -23,6 +23,9 @@ void Simulate(benchmark::State& state) {
   options.parameters = fleet::ParametersOf(options.like);
   options.hosts = static_cast<std::uint64_t>(state.range(1));
   options.days = static_cast<double>(state.range(2));
+  const char* const names[] = {"simple", "seed", "rec", "hybrid"};
+  const char* const name = names[state.range(3)];
+  options.work_fetch = fleet::WorkFetchByName(name);
   double results = 0;
   double events = 0;
   double bytes = 0;
@@ -35,18 +38,23 @@ void Simulate(benchmark::State& state) {
     events += static_cast<double>(world.counts().events);
     bytes = static_cast<double>(world.bytes());
   }
-  state.SetLabel(std::string(fleet::PresetName(options.like)));
+  state.SetLabel(std::string(fleet::PresetName(options.like)) + " " + name);
   state.counters["results/s"] = benchmark::Counter(results, benchmark::Counter::kIsRate);
   state.counters["events/s"] = benchmark::Counter(events, benchmark::Counter::kIsRate);
   state.counters["bytes/host"] = bytes / static_cast<double>(options.hosts);
 }
 
-// Preset, hosts, days.
+// Preset, hosts, days, work fetch.
 BENCHMARK(Simulate)
-    ->Args({0, 2000, 5})
-    ->Args({1, 2000, 5})
-    ->Args({2, 2000, 5})
-    ->Args({0, 100'000, 1})
+    ->Args({0, 2000, 5, 0})
+    ->Args({1, 2000, 5, 0})
+    ->Args({2, 2000, 5, 0})
+    ->Args({0, 2000, 5, 1})
+    ->Args({0, 2000, 5, 2})
+    ->Args({0, 2000, 5, 3})
+    ->Args({1, 2000, 5, 3})
+    ->Args({2, 2000, 5, 3})
+    ->Args({0, 100'000, 1, 0})
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -100,7 +100,7 @@ const std::vector<Layer>& Layers() {
       {"services/traffic",
        {"common/base", "common/credit", "common/wire", "common/stream", "services/events",
         "services/pipeline"}},
-      {"services/fleet", {"common/base", "common/credit", "common/wire"}},
+      {"services/fleet", {"common/base", "common/credit", "common/wire", "common/workfetch"}},
       {"services/replay",
        {"common/base", "common/credit", "common/wire", "common/store", "common/stream",
         "common/stream/runtime", "services/stage", "services/claims", "services/grants", "services/accounts",

@@ -465,11 +465,151 @@ TEST(Fleet, ClientsFollowTheWorkFetchPolicyThatTheyAreGiven) {
   EXPECT_GT(run.counts.hosts, 0u);
 }
 
+// The clients of common/workfetch.
+TEST(Fleet, ClientsWithAMemoryGiveTheSameBytesForTheSameOptions) {
+  std::set<std::pair<std::uint64_t, std::uint64_t>> hashes;
+  for (const char* name : {"simple", "seed", "rec", "hybrid"}) {
+    FleetOptions options = Busy(Preset::kEinstein);
+    options.work_fetch = fleet::WorkFetchByName(name);
+    const World run = RunOf(options);
+    const stream::Hash128 hash = HashOf(run.events);
+    EXPECT_EQ(hash, HashOf(RunOf(options).events)) << name;
+    EXPECT_TRUE(hashes.emplace(hash.high, hash.low).second) << name;
+    EXPECT_GT(run.counts.resends, 0u) << name;
+    for (const std::string& bytes : run.events) ASSERT_FALSE(wire::CheckEvent(Parsed(bytes))) << name;
+  }
+  EXPECT_EQ(fleet::WorkFetchByName("debts"), nullptr);
+}
+
+TEST(Fleet, TwinsShareAllHonestEventsWhateverTheWorkFetch) {
+  for (const char* name : {"seed", "rec", "hybrid"}) {
+    FleetOptions options = Busy(Preset::kSeti);
+    options.work_fetch = fleet::WorkFetchByName(name);
+    options.attack = Attack::kInflate;
+    const World attack = RunOf(options);
+    options.attack = Attack::kNone;
+    const World twin = RunOf(options);
+    ASSERT_EQ(attack.events.size(), twin.events.size());
+    for (std::size_t i = 0; i < twin.events.size(); ++i) {
+      if (attack.events[i] != twin.events[i]) {
+        ASSERT_GE(HostOf(Parsed(twin.events[i])), kFirstAttacker) << name;
+      }
+    }
+  }
+}
+
+// Hosts without GPUs that are always on: every project supplies what a host has, so debts can make the shares equal.
+TEST(Fleet, DebtsKeepTheSharesOfHostsWithTwoProjects) {
+  FleetOptions options;
+  options.hosts = 20;
+  options.days = 40;
+  options.parameters.gpu_hosts = 0;
+  options.parameters.always_on = 1;
+  options.parameters.random_on = 0;
+  options.parameters.second_project = 1;
+  options.parameters.third_project = 0;
+  options.parameters.lifetime_scale = 10'000;
+  options.parameters.reset_interval = 10'000;
+  for (const char* name : {"seed", "hybrid"}) {
+    options.work_fetch = fleet::WorkFetchByName(name);
+    Fleet world(options, {});
+    for (std::string_view event; world.Next(&event);) continue;
+    EXPECT_LT(world.measures().share_violation, 0.15) << name;  // jobs of four days in forty days
+    EXPECT_LT(world.measures().idle[0], 0.05) << name;
+  }
+}
+
+// The run times in the events are those in the measures; jobs in progress at the end are in the measures only.
+TEST(Fleet, IdleTimeIsThatOfTheEvents) {
+  FleetOptions options;
+  options.like = Preset::kSeti;  // its longest jobs take a day and a half
+  options.parameters = fleet::ParametersOf(options.like);
+  options.hosts = 50;
+  options.days = 30;
+  options.projects = 1;
+  options.parameters.always_on = 1;
+  options.parameters.random_on = 0;
+  options.parameters.lifetime_scale = 1e5;
+  options.parameters.reset_interval = 1e5;
+  Fleet world(options, {});
+  double cores = 0;
+  double gpus = 0;
+  double ran[2] = {};
+  std::map<std::uint64_t, bool> on_gpu;
+  for (std::string_view bytes; world.Next(&bytes);) {
+    const wire::Event event = Parsed(std::string(bytes));
+    if (const auto* host = std::get_if<wire::HostMember>(&event.body)) {
+      cores += host->cpus;
+      gpus += host->gpus;
+    }
+    if (const auto* job = std::get_if<wire::Dispatch>(&event.body))
+      on_gpu[job->facts.result.value] = job->usage[0].resource != credit::Resource::kCpu;
+    if (const auto* done = std::get_if<wire::Completion>(&event.body))
+      ran[on_gpu[done->facts.result.value] ? 1 : 0] += done->facts.elapsed_time;
+  }
+  ASSERT_EQ(world.counts().hosts, options.hosts);
+  const double seconds = options.days * 86400;
+  const double busy[2] = {ran[0] / (cores * seconds), ran[1] / (gpus * seconds)};
+  for (const int r : {0, 1}) {
+    EXPECT_GE(1 - world.measures().idle[r], busy[r] - 1e-6);
+    // At most one job per instance runs at the end.
+    EXPECT_LE(1 - world.measures().idle[r], busy[r] + 1.5 / options.days);
+    EXPECT_GE(world.measures().idle[r], 0);
+  }
+  EXPECT_EQ(world.measures().share_violation, 0);  // no host has two projects
+}
+
+// One host with an idle GPU and an idle core.
+TEST(Fleet, AClientRemembersItsBackoffsAndWhomItOwes) {
+  const fleet::LibraryFetch fetch(workfetch::Variant::kHybrid);
+  const std::array<fleet::AttachedProject, 2> projects;
+  fleet::HostNow host{.now = 1000,
+                      .projects = projects,
+                      .instances = {1, 1},
+                      .speed = {1e9, 2e9},
+                      .buffer_min = 8640,
+                      .buffer_extra = 43200};
+  fleet::ClientState state;
+  std::uint32_t asked = fleet::WorkRequest::kNobody;
+  std::array<std::uint32_t, 2> reply{};
+  const auto ask = [&](const fleet::WorkRequest& request) {
+    asked = request.project;
+    EXPECT_GT(request.seconds[1], 0);
+    return reply;
+  };
+  fetch.Decide(host, ask, &state);
+  EXPECT_EQ(asked, 0u);  // equal debts: the first
+  EXPECT_EQ(state.projects[0].backoff[1], 60);
+  EXPECT_EQ(state.projects[0].backoff_until[1], 1060u);
+  reply = {0, 1};
+  fetch.Decide(host, ask, &state);
+  EXPECT_EQ(asked, 1u);  // the first is backed off
+  EXPECT_EQ(state.projects[1].backoff[1], 0);
+  // The first project has used the GPU for an hour.
+  state.projects[0].used[1] = 3600;
+  host.now = 10'000;
+  fetch.Decide(host, ask, &state);
+  EXPECT_EQ(asked, 1u);
+  EXPECT_EQ(state.projects[1].debt[1], 0);
+  EXPECT_EQ(state.projects[0].debt[1], -3600);
+  EXPECT_EQ(state.projects[0].used[1], 0);
+  // At the limit of jobs nobody is asked for a GPU job.
+  host.at_limit[0] = host.at_limit[1] = true;
+  asked = fleet::WorkRequest::kNobody;
+  const std::array<fleet::QueuedJob, 2> jobs = {
+      fleet::QueuedJob{.project = 0, .estimate = 500, .duration = 1000, .remaining = 1000, .end = 11'000},
+      fleet::QueuedJob{.project = 1, .estimate = 500, .duration = 1000, .remaining = 1000, .end = 12'000}};
+  host.jobs = jobs;
+  EXPECT_EQ(fetch.Decide(host, ask, &state), 11'000);  // when the first job ends
+  EXPECT_EQ(asked, fleet::WorkRequest::kNobody);
+}
+
 // Bytes per host: its slot, its jobs in progress with workunits and appointments. A million hosts must fit in 4 GB.
 TEST(Fleet, AHostNeedsLessThanFourThousandBytes) {
   for (const Preset preset : {Preset::kEinstein, Preset::kSeti, Preset::kLhc}) {
     FleetOptions options;
     options.like = preset;
+    options.work_fetch = fleet::WorkFetchByName("hybrid");
     options.parameters = fleet::ParametersOf(preset);
     options.hosts = 4000;
     options.days = 0.7;  // buffers fill within 0.6 days

@@ -22,6 +22,7 @@ struct RunOptions {
   FleetOptions fleet;
   std::string like = "einstein";
   std::string attack = "none";
+  std::string work_fetch = "simple";
   std::vector<std::string> parameters;
   std::string out = "-";
   std::string truth;
@@ -42,11 +43,16 @@ Result<FleetOptions> OptionsOf(const RunOptions& options) {
   const auto attack = fleet::AttackByName(options.attack);
   if (!attack.ok()) return attack.status();
   wanted.attack = *attack;
+  wanted.work_fetch = fleet::WorkFetchByName(options.work_fetch);
+  if (wanted.work_fetch == nullptr) {
+    return Status::InvalidArgument("unknown work fetch '" + options.work_fetch +
+                                   "'; known are simple, seed, rec, hybrid");
+  }
   if (Status status = CheckFleetOptions(wanted); !status.ok()) return status;
   return wanted;
 }
 
-void Summarize(const fleet::FleetCounts& counts) {
+void Summarize(const fleet::FleetCounts& counts, const fleet::FleetMeasures& measures) {
   const auto line = [](const char* what, std::uint64_t count) {
     std::fprintf(stderr, "%-28s %15s\n", what, WithCommas(count).c_str());
   };
@@ -63,6 +69,14 @@ void Summarize(const fleet::FleetCounts& counts) {
   line("returned after the decision", counts.late);
   line("trickles", counts.trickles);
   line("machine reports", counts.reports);
+  line("requests for work", counts.requests);
+  const auto ratio = [](const char* what, double value) {
+    std::fprintf(stderr, "%-28s %15.3f\n", what, value);
+  };
+  ratio("requests per job", measures.requests_per_job);
+  ratio("idle CPUs", measures.idle[0]);
+  ratio("idle GPUs", measures.idle[1]);
+  ratio("share violation", measures.share_violation);
 }
 
 int RunFleet(const RunOptions& options) {
@@ -90,7 +104,7 @@ int RunFleet(const RunOptions& options) {
   progress.Finish();
   if (Status status = (*writer)->Close(); !status.ok()) return ReportError(status);
   if (Status status = truth.Close(); !status.ok()) return ReportError(status);
-  if (!options.quiet) Summarize(world.counts());
+  if (!options.quiet) Summarize(world.counts(), world.measures());
   return kExitOk;
 }
 
@@ -134,6 +148,11 @@ void AddFleetRun(Program& program, Verb& verb) {
         sub.Add(
                "--attack", options.attack,
                "none (their honest twin), inflate (ten times the elapsed time), fabricate (invented outputs)")
+            .ShowDefault()
+            .Type("NAME");
+        sub.Add(
+               "--work-fetch", options.work_fetch,
+               "how clients choose the project to ask for work: simple, seed, rec, hybrid (docs/work-fetch.md)")
             .ShowDefault()
             .Type("NAME");
         sub.Add("--start-time", world.start_time, "start of the simulation, UNIX seconds")
