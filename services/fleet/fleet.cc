@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "common/base/check.h"
@@ -18,14 +19,6 @@ Status BadOption(const std::string& name, const std::string& value, const std::s
 }
 
 }  // namespace
-
-Result<Attack> AttackByName(std::string_view name) {
-  if (name == "none") return Attack::kNone;
-  if (name == "inflate") return Attack::kInflate;
-  if (name == "fabricate") return Attack::kFabricate;
-  return Status::InvalidArgument("unknown attack '" + std::string(name) +
-                                 "'; known are none, inflate, fabricate");
-}
 
 Status CheckFleetOptions(const FleetOptions& options) {
   constexpr std::uint64_t kMaxHosts = 10'000'000;
@@ -50,6 +43,8 @@ Status CheckFleetOptions(const FleetOptions& options) {
     return BadOption("always_on + random_on", std::to_string(p.always_on + p.random_on), "at most 1");
   if (p.cores_1 + p.cores_2 + p.cores_4 + p.cores_8 + p.cores_16 + p.cores_32 <= 0)
     return BadOption("the sum of cores_1 to cores_32", "0", "more than 0");
+  if (options.apps.size() > 3)
+    return BadOption("the number of apps", std::to_string(options.apps.size()), "at most 3");
   if (p.quorum > p.max_total) return BadOption("quorum", std::to_string(p.quorum), "at most max_total");
   return Status::Ok();
 }
@@ -68,11 +63,12 @@ Fleet::Fleet(const FleetOptions& options, std::function<void(const Truth&)> trut
   MakeUsers();
   for (std::uint32_t project = 0; project < options_.projects; ++project) {
     const auto preset = static_cast<Preset>((static_cast<std::uint32_t>(options_.like) + project) % kPresets);
-    for (const AppModel& model : AppsOf(preset)) {
+    const std::span<const AppModel> models = options_.apps.empty() ? AppsOf(preset) : options_.apps;
+    for (const AppModel& model : models) {
       App app;
       app.model = &model;
       app.project = static_cast<std::uint8_t>(project);
-      app.index = static_cast<std::uint8_t>(&model - AppsOf(preset).data());
+      app.index = static_cast<std::uint8_t>(&model - models.data());
       app.id = app.index + 1u;
       app.delay_bound = model.delay_bound * parameters_.deadline_factor;
       apps_.push_back(std::move(app));
@@ -98,6 +94,7 @@ void Fleet::MakeUsers() {
   }
   for (std::uint64_t slot = options_.hosts; slot < slots_.size(); ++slot) {
     slots_[slot].first_of_user = true;
+    slots_[slot].user_is_attacker = true;
     slots_[slot].user = static_cast<std::uint32_t>(slot - options_.hosts);
   }
   teams_ = std::max<std::uint64_t>(
@@ -105,12 +102,14 @@ void Fleet::MakeUsers() {
 }
 
 std::uint64_t Fleet::HostOf(std::uint32_t slot, std::uint32_t generation) const {
-  if (IsAttacker(slot)) return kFirstAttacker + (slot - options_.hosts);
+  if (IsAttacker(slot)) return kFirstAttacker + (slot - options_.hosts) + generation * options_.attackers;
   return 1 + slot + generation * options_.hosts;
 }
 
 std::uint64_t Fleet::UserOf(std::uint32_t slot) const {
-  return IsAttacker(slot) ? kFirstAttacker + slots_[slot].user : slots_[slot].user;
+  if (!IsAttacker(slot)) return slots_[slot].user;
+  const bool accounts = options_.attack.identity == NewIdentity::kAccount;
+  return kFirstAttacker + slots_[slot].user + (accounts ? slots_[slot].generation * options_.attackers : 0);
 }
 
 void Fleet::Put(What what, double at, std::uint32_t subject, std::uint32_t generation) {

@@ -23,6 +23,7 @@
 
 #include "common/base/status.h"
 #include "common/wire/events/events.h"
+#include "services/fleet/attacks.h"
 #include "services/fleet/draws.h"
 #include "services/fleet/hosts.h"
 #include "services/fleet/parameters.h"
@@ -30,13 +31,6 @@
 #include "services/fleet/work_fetch.h"
 
 namespace cobblestone::fleet {
-
-enum class Attack : std::uint8_t {
-  kNone,       // attackers work honestly: the twin of an attack
-  kInflate,    // report ten times the elapsed time, at most the time since the dispatch
-  kFabricate,  // return invented outputs after a hundredth of the run time
-};
-Result<Attack> AttackByName(std::string_view name);
 
 struct FleetOptions {
   std::uint64_t seed = 1;
@@ -47,7 +41,8 @@ struct FleetOptions {
   std::uint32_t projects = 2;  // 1 to 3: of the preset, then of the next presets
   std::string policy = "creditnew";
   std::uint64_t attackers = 0;
-  Attack attack = Attack::kNone;
+  Attack attack;                          // the default is honest: the twin of an attack
+  std::vector<AppModel> apps;             // of every project; empty: those of the presets
   double start_time = 1.7e9;              // UNIX s; the day is taken for a Monday
   const WorkFetch* work_fetch = nullptr;  // of every client; null: ShareProportional
 };
@@ -95,6 +90,11 @@ struct FleetMeasures {
   double share_violation = 0;
   double requests_per_job = 0;
 };
+
+// The device of a version in the events.
+constexpr credit::Resource ResourceOfVersion(std::uint64_t version) {
+  return static_cast<credit::Resource>(version % 10);
+}
 
 inline constexpr std::uint64_t kFirstAttacker =
     1'000'000'001;  // number of the first attacker and of its user
@@ -168,7 +168,8 @@ class Fleet {
     std::uint32_t joined = 0;
     std::uint32_t user = 0;
     std::uint32_t first_job = kNone;
-    std::uint32_t jobs = 0;  // dispatched to this host
+    std::uint32_t jobs = 0;            // dispatched to this host; of an attacker, to its machine
+    std::uint32_t identity_start = 0;  // value of `jobs` when the attacker took its identity
     std::uint32_t contacts = 0;
     std::uint32_t resets = 0;
     std::uint32_t reports = 0;
@@ -178,6 +179,7 @@ class Fleet {
     std::uint8_t speed_class = 0;
     credit::Resource gpu = credit::Resource::kUnknown;
     bool anonymous = false;
+    bool user_is_attacker = false;
     bool first_of_user = false;
     bool lost_jobs = false;  // some are lost and not sent again yet
     bool waits = false;      // for a job to end, because of the limit of jobs
@@ -255,6 +257,10 @@ class Fleet {
   void Put(What what, double at, std::uint32_t subject, std::uint32_t generation);
   [[nodiscard]] bool IsAttacker(std::uint32_t slot) const { return slot >= options_.hosts; }
   [[nodiscard]] std::uint64_t HostOf(std::uint32_t slot, std::uint32_t generation) const;
+  // The entity of the host's draws. A new identity of an attacker is the same machine.
+  [[nodiscard]] std::uint64_t MachineOf(std::uint32_t slot, std::uint32_t generation) const {
+    return HostOf(slot, IsAttacker(slot) ? 0 : generation);
+  }
   [[nodiscard]] std::uint64_t UserOf(std::uint32_t slot) const;
   [[nodiscard]] ProjectId ProjectOf(std::uint32_t index) const { return ProjectId(index + 1); }
   [[nodiscard]] double Unix(double moment) const { return options_.start_time + moment; }
@@ -270,8 +276,14 @@ class Fleet {
   void PlaceOnLanes(std::uint32_t job, double elapsed);
   void Unlink(std::uint32_t job);
   void CountRun(const Slot& slot, const Job& job);
+  void TakeIdentity(std::uint32_t slot);
   [[nodiscard]] bool Supplies(const Slot& slot, std::uint32_t attachment, int resource) const;
   [[nodiscard]] bool AtLimit(const Slot& slot, int resource) const;
+  // An attacker has had all jobs of its identity.
+  [[nodiscard]] bool IdentityUsedUp(const Slot& slot) const {
+    return options_.attack.recycle_every > 0 && slot.user_is_attacker &&
+           slot.jobs - slot.identity_start >= options_.attack.recycle_every;
+  }
 
   // measures.cc
   [[nodiscard]] static double UseOf(const Job& job, std::uint32_t from, std::uint32_t to);

@@ -11,8 +11,8 @@ namespace cobblestone::fleet {
 namespace {
 
 constexpr double kDayLength = 86400;
-constexpr double kInflation = 10;
 constexpr double kFabrication = 0.01;  // of the run time
+constexpr double kEndedAtStart = 1;    // s
 
 }  // namespace
 
@@ -22,7 +22,7 @@ void Fleet::Join(std::uint32_t number) {
   Slot& slot = slots_[number];
   ++counts_.hosts;
   const bool settled = now_ == 0;
-  const std::uint64_t host = HostOf(number, slot.generation);
+  const std::uint64_t host = MachineOf(number, slot.generation);
   const HostTraits traits = TraitsOf(parameters_, draws_, host, settled);
   // A host that was there before has been available at random since long ago.
   slot.available = Availability(traits, host, settled ? -parameters_.off_limit * 3600 : now_);
@@ -57,6 +57,8 @@ void Fleet::Join(std::uint32_t number) {
     const std::uint32_t instances = traits.cores + (traits.gpu_flops > 0 ? 1 : 0);
     slot.attachments[i].quota = static_cast<std::uint32_t>(parameters_.daily_quota) * instances;
   }
+  if (IsAttacker(number) && options_.attack.benchmark > 0)
+    slot.whetstone = static_cast<float>(options_.attack.benchmark);
   EmitMembers(number, traits);
   if (!IsAttacker(number)) {
     Put(What::kLeave, now_ + traits.lifetime, number, 0);
@@ -107,13 +109,14 @@ bool Fleet::Supplies(const Slot& slot, std::uint32_t attachment, int resource) c
 }
 
 bool Fleet::AtLimit(const Slot& slot, int resource) const {
+  if (IdentityUsedUp(slot)) return true;
   const double limit = resource == 0 ? parameters_.cpu_jobs_limit * slot.cores : parameters_.gpu_jobs_limit;
   return slot.in_progress[static_cast<std::size_t>(resource)] >= limit;
 }
 
 void Fleet::Contact(std::uint32_t number) {
   Slot& slot = slots_[number];
-  const std::uint64_t host = HostOf(number, slot.generation);
+  const std::uint64_t host = MachineOf(number, slot.generation);
   if (slot.lost_jobs) {
     for (std::uint32_t i = 0; i < slot.projects; ++i) SendLost(number, i);
     slot.lost_jobs = false;
@@ -264,7 +267,7 @@ void Fleet::PlaceOnLanes(std::uint32_t index, double elapsed) {
   slot.available.NextOn(parameters_, draws_, now_);
   Availability ahead = slot.available;
   const double start = ahead.NextOn(parameters_, draws_, std::max(now_, lanes[order[used - 1]]));
-  const std::uint64_t host = HostOf(job.slot, slot.generation);
+  const std::uint64_t host = MachineOf(job.slot, slot.generation);
   const double ended = ahead.After(parameters_, draws_, start, elapsed);
   // A host that never returns to this job before the end of the simulation.
   constexpr double kFarFuture = 4e9;
@@ -291,13 +294,26 @@ void Fleet::PlaceOnLanes(std::uint32_t index, double elapsed) {
 double Fleet::Run(Job& job, double samples) {
   const Slot& slot = slots_[job.slot];
   const Workunit& workunit = workunits_[job.workunit];
-  const std::uint64_t host = HostOf(job.slot, slot.generation);
+  const std::uint64_t host = MachineOf(job.slot, slot.generation);
   const double noise = draws_.Uniforms(Stream::kJob, host, job.ordinal).first;
   double elapsed = SizeOf(workunit) * samples * LogNormal(0, parameters_.runtime_noise, noise) / SpeedOf(job);
   const auto [fate, part] = draws_.Uniforms(Stream::kFate, host, job.ordinal);
   job.outcome = credit::Outcome::kSuccess;
   job.wrong = job.fabricated = false;
-  if (IsAttacker(job.slot) && options_.attack == Attack::kFabricate) {
+  if (IsAttacker(job.slot)) {
+    const double rank =
+        draws_.Uniforms(Stream::kWorkunit, workunit.number, apps_[workunit.app].project).first;
+    const JobFate chosen = FateOf(options_.attack, job.ordinal - slot.identity_start, rank);
+    if (chosen != JobFate::kComputed) {
+      job.outcome = chosen == JobFate::kFailed         ? credit::Outcome::kClientError
+                    : options_.attack.abort_as_project ? credit::Outcome::kAbortedByProject
+                                                       : credit::Outcome::kAbortedByUser;
+      job.elapsed = kEndedAtStart;
+      return kEndedAtStart;
+    }
+  }
+  if (IsAttacker(job.slot) && options_.attack.fabricate &&
+      job.ordinal - slot.identity_start >= options_.attack.start) {
     job.fabricated = true;
     job.elapsed = static_cast<float>(elapsed);
     return elapsed * kFabrication;
@@ -348,10 +364,13 @@ void Fleet::Finish(std::uint32_t at) {
   CountUse(number, job);
   ++job.generation;
   Unlink(at);
-  if (IsAttacker(number) && options_.attack != Attack::kNone) {
+  const Attack& attack = options_.attack;
+  const bool lies_about_time =
+      attack.pattern != ClaimPattern::kHonest && attack.channel == ClaimChannel::kTime;
+  if (IsAttacker(number) && (lies_about_time || attack.fabricate)) {
     // An invented run time is believable only within the time since the dispatch.
-    const double claimed = options_.attack == Attack::kInflate ? job.elapsed * kInflation : job.elapsed;
-    job.elapsed = static_cast<float>(std::min<double>(claimed, now_ - job.sent));
+    const double factor = lies_about_time ? ClaimFactor(attack, job.ordinal - slot.identity_start) : 1;
+    job.elapsed = static_cast<float>(std::min<double>(job.elapsed * factor, now_ - job.sent));
   }
   CountRun(slot, job);
   // Too late even for a late result: the project has deleted the workunit.
@@ -365,14 +384,39 @@ void Fleet::Finish(std::uint32_t at) {
     EmitCompletion(job, job.outcome);
     Returned(at);
   }
+  if (IdentityUsedUp(slot) && slot.first_job == kNone) {
+    TakeIdentity(number);
+    return;
+  }
   // Only when the limit falls: otherwise a host that reports often would put off its request for ever.
   if (slot.waits && was_full && !AtLimit(slot, resource)) PlanContact(number);
+}
+
+// The same machine appears to the projects as a new host.
+void Fleet::TakeIdentity(std::uint32_t number) {
+  Slot& slot = slots_[number];
+  ++slot.generation;
+  ++counts_.hosts;
+  slot.identity_start = slot.jobs;
+  slot.first_of_user = options_.attack.identity == NewIdentity::kAccount;
+  for (std::uint32_t i = 0; i < slot.projects; ++i) {
+    slot.attachments[i].trust = {};
+    slot.attachments[i].sent_today = 0;
+    slot.attachments[i].quota =
+        static_cast<std::uint32_t>(parameters_.daily_quota) * (slot.cores + (slot.gpu_flops > 0 ? 1u : 0u));
+  }
+  EmitMembers(number, TraitsOf(parameters_, draws_, MachineOf(number, 0), true));
+  if (slot.reported) {
+    *slot.reported = {};
+    Put(What::kReport, now_ + parameters_.report_period * 3600, number, slot.generation);
+  }
+  PlanContact(number);
 }
 
 // The client loses all its jobs, as after a new installation.
 void Fleet::Reset(std::uint32_t number) {
   Slot& slot = slots_[number];
-  const std::uint64_t host = HostOf(number, slot.generation);
+  const std::uint64_t host = MachineOf(number, slot.generation);
   Put(What::kReset,
       now_ + Exponential(parameters_.reset_interval * kDayLength,
                          draws_.Uniform(Stream::kReset, host, ++slot.resets)),

@@ -166,7 +166,7 @@ void Fleet::EmitCompletion(Job& job, credit::Outcome outcome) {
   if (outcome != credit::Outcome::kTimeout) {
     facts.elapsed_time = job.elapsed;
     const double u =
-        draws_.Uniforms(Stream::kReturn, HostOf(job.slot, job.host_generation), job.ordinal).second;
+        draws_.Uniforms(Stream::kReturn, MachineOf(job.slot, job.host_generation), job.ordinal).second;
     // A GPU job keeps a core busy for a part of its time.
     const double efficiency = job.gpu ? 0.05 + 0.25 * u : parameters_.cpu_efficiency * (0.95 + 0.1 * u);
     facts.cpu_time = job.elapsed * job.threads * std::min(1.0, efficiency);

@@ -51,7 +51,8 @@ double Fleet::SamplesOf(const Job& job) const {
   const Version& version = app.versions[job.version];
   // Version ids are unique within a project.
   const auto counter = static_cast<std::uint32_t>(version.id * kMaxProjects + app.project);
-  const double u = draws_.Uniform(Stream::kVersion, HostOf(job.slot, slots_[job.slot].generation), counter);
+  const double u =
+      draws_.Uniform(Stream::kVersion, MachineOf(job.slot, slots_[job.slot].generation), counter);
   if (job.gpu) return parameters_.gpu_samples * LogNormal(0, parameters_.gpu_samples_sigma, u);
   return parameters_.cpu_samples * (version.second ? parameters_.release_factor : 1) *
          LogNormal(0, parameters_.cpu_samples_sigma, u);
@@ -171,7 +172,8 @@ std::uint32_t Fleet::Answer(std::uint32_t number, const WorkRequest& request,
     double instances = request.instances[r];
     while ((seconds > 0 || instances > 0) && attachment.sent_today < attachment.quota &&
            !AtLimit(slot, resource)) {
-      const double draw = draws_.Uniforms(Stream::kJob, HostOf(number, slot.generation), slot.jobs).second;
+      const double draw =
+          draws_.Uniforms(Stream::kJob, MachineOf(number, slot.generation), slot.jobs).second;
       const std::uint32_t app = ChooseApp(attachment.project, resource, draw);
       if (app == kNone) break;
       const std::uint32_t workunit = ChooseWorkunit(app, slot, number, attachment);
@@ -216,6 +218,8 @@ double Fleet::Dispatch(std::uint32_t workunit_at, std::uint32_t number, std::uin
       static_cast<std::uint8_t>(job.gpu ? 1 : std::min<std::uint32_t>(app.model->threads, slot.cores));
   job.anonymous = slot.anonymous;
   job.peak = job.gpu ? slot.gpu_flops : slot.whetstone * static_cast<float>(job.threads);
+  if (IsAttacker(number) && options_.attack.channel == ClaimChannel::kBenchmark)
+    job.peak *= static_cast<float>(ClaimFactor(options_.attack, job.ordinal - slot.identity_start));
   ++workunit.in_progress;
   job.next_of_workunit = workunit.first_job;
   workunit.first_job = at;

@@ -69,7 +69,7 @@ FleetOptions Busy(Preset preset) {
   options.hosts = 40;
   options.days = 20;
   options.attackers = 2;
-  options.attack = Attack::kFabricate;
+  options.attack = *fleet::AttackByName("fabricate");
   return options;
 }
 
@@ -152,9 +152,9 @@ TEST(Fleet, ReplayAcceptsEveryEvent) {
 
 TEST(Fleet, AnAttackThatChangesReportsOnlyChangesNoEventOfAnHonestHost) {
   FleetOptions options = Busy(Preset::kEinstein);
-  options.attack = Attack::kInflate;
+  options.attack = *fleet::AttackByName("inflate");
   const World attack = RunOf(options);
-  options.attack = Attack::kNone;
+  options.attack = Attack{};
   const World twin = RunOf(options);
   ASSERT_EQ(attack.events.size(), twin.events.size());
   std::size_t changed = 0;

@@ -1,0 +1,65 @@
+// What an attacker does: how it invents claims, which jobs it keeps, and when it takes a new identity. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "common/base/status.h"
+
+namespace cobblestone::fleet {
+
+// How the claim of the n-th job of an identity (n from 0) follows from an honest claim.
+enum class ClaimPattern : std::uint8_t {
+  kHonest,
+  kConstant,    // times `factor`
+  kRamp,        // times growth^n, at most `factor`
+  kSawtooth,    // times growth^(n mod period), at most `factor`
+  kSpike,       // times `factor` for every `period`-th job, else honest
+  kSandbag,     // divided by `factor` for the first `first_jobs` jobs, then honest
+  kVolatility,  // times `factor` and divided by `factor`, in turn
+};
+
+// What a false claim changes.
+enum class ClaimChannel : std::uint8_t {
+  kTime,       // the elapsed time, at most the time since the dispatch
+  kBenchmark,  // the speed that the client reports; the server cannot compare it with anything
+};
+
+enum class NewIdentity : std::uint8_t {
+  kHost,     // a new host of the same account
+  kAccount,  // a new host of a new account
+};
+
+struct Attack {
+  std::uint32_t start = 0;  // jobs of an identity before the attack begins
+  ClaimPattern pattern = ClaimPattern::kHonest;
+  ClaimChannel channel = ClaimChannel::kTime;
+  double factor = 10;
+  double growth = 1.01;
+  std::uint32_t period = 30;      // jobs
+  std::uint32_t first_jobs = 12;  // jobs
+  double benchmark = 0;    // FLOP/s that the client reports instead of the measured speed; 0: the measured
+  bool fabricate = false;  // invented outputs after a hundredth of the run time
+  // The attacker keeps this share of the jobs, those of the smallest size for their estimate, and ends the others at
+  // their start.
+  double keep_share = 1;
+  bool abort_as_project = false;  // such a job ends as if the project had cancelled it (exit status 202)
+  std::uint32_t fail_every = 0;   // the last of so many jobs ends at its start with an error; 0: none
+  // After so many dispatched jobs the attacker waits until none is in progress, and takes a new identity; 0: never.
+  std::uint32_t recycle_every = 0;
+  NewIdentity identity = NewIdentity::kHost;
+
+  friend bool operator==(const Attack&, const Attack&) = default;
+};
+
+// none, inflate (ten times the elapsed time) or fabricate. InvalidArgument names them.
+Result<Attack> AttackByName(std::string_view name);
+
+// What the honest claim of the n-th job of an identity is multiplied by.
+double ClaimFactor(const Attack& attack, std::uint32_t n);
+
+// Whether the attacker computes the job. `size_rank`: share of all jobs that are smaller for their estimate.
+enum class JobFate : std::uint8_t { kComputed, kUnwanted, kFailed };
+JobFate FateOf(const Attack& attack, std::uint32_t n, double size_rank);
+
+}  // namespace cobblestone::fleet
