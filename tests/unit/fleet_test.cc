@@ -170,7 +170,6 @@ TEST(Fleet, AnAttackThatChangesReportsOnlyChangesNoEventOfAnHonestHost) {
 // its own.
 TEST(Fleet, AnAttackerChangesNoDrawOfAnHonestHost) {
   FleetOptions options = Busy(Preset::kLhc);
-  options.parameters.lifetime_scale = 1000;
   const auto of_hosts = [](const World& run) {
     std::map<std::uint64_t, std::string> hosts;
     for (const std::string& bytes : run.events) {
@@ -181,6 +180,7 @@ TEST(Fleet, AnAttackerChangesNoDrawOfAnHonestHost) {
     return hosts;
   };
   const auto with = of_hosts(RunOf(options));
+  EXPECT_GT(with.size(), options.hosts + 10);  // hosts that replace others, too
   options.attackers = 0;
   EXPECT_EQ(with, of_hosts(RunOf(options)));
   const fleet::Draws draws(options.seed);
@@ -514,7 +514,7 @@ TEST(Fleet, DebtsKeepTheSharesOfHostsWithTwoProjects) {
     options.work_fetch = fleet::WorkFetchByName(name);
     Fleet world(options, {});
     for (std::string_view event; world.Next(&event);) continue;
-    EXPECT_LT(world.measures().share_violation, 0.15) << name;  // jobs of four days in forty days
+    EXPECT_LT(world.measures().share_violation, 0.1) << name;  // without debts 0.124
     EXPECT_LT(world.measures().idle[0], 0.05) << name;
   }
 }
@@ -618,6 +618,19 @@ TEST(Fleet, AHostNeedsLessThanFourThousandBytes) {
     for (std::string_view event; world.Next(&event);) continue;
     EXPECT_LT(world.bytes() - empty, 4000 * options.hosts);
   }
+}
+
+// 500 results per host: what has ended needs no memory.
+TEST(Fleet, MemoryDoesNotGrowWithTime) {
+  FleetOptions options;
+  options.like = Preset::kSeti;
+  options.parameters = fleet::ParametersOf(options.like);
+  options.hosts = 200;
+  options.days = 10;
+  Fleet world(options, {});
+  for (std::string_view event; world.Next(&event);) continue;
+  EXPECT_GT(world.counts().results, 400 * options.hosts);
+  EXPECT_LT(world.bytes() - fleet::Timeline().bytes(), 4000 * options.hosts);
 }
 
 TEST(Fleet, ParametersAreSetByNameWithinTheirRange) {
