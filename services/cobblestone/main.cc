@@ -13,6 +13,7 @@
 #include "services/cli/version.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/cobblestone/commands/fleet.h"
+#include "services/cobblestone/commands/lab.h"
 
 namespace cobblestone {
 
@@ -112,6 +113,7 @@ int Main(int argc, char** argv) {
   AddGateway(program);
   AddGenerate(program);
   AddFleet(program);
+  AddLab(program);
   AddHub(program);
   AddConfig(program);
   // For a misspelt verb CLI11 would report that a verb is missing.
