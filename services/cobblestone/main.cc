@@ -13,6 +13,7 @@
 #include "services/cli/version.h"
 #include "services/commands/command.h"
 #include "services/commands/trial/fleet.h"
+#include "services/commands/trial/lab.h"
 
 namespace cobblestone {
 
@@ -112,6 +113,7 @@ int Main(int argc, char** argv) {
   commands::AddGateway(program);
   commands::AddGenerate(program);
   commands::AddFleet(program);
+  commands::AddLab(program);
   commands::AddHub(program);
   commands::AddConfig(program);
   // For a misspelt verb CLI11 would report that a verb is missing.

@@ -485,9 +485,9 @@ TEST(Fleet, TwinsShareAllHonestEventsWhateverTheWorkFetch) {
   for (const char* name : {"seed", "rec", "hybrid"}) {
     FleetOptions options = Busy(Preset::kSeti);
     options.work_fetch = fleet::WorkFetchByName(name);
-    options.attack = Attack::kInflate;
+    options.attack = *fleet::AttackByName("inflate");
     const World attack = RunOf(options);
-    options.attack = Attack::kNone;
+    options.attack = {};
     const World twin = RunOf(options);
     ASSERT_EQ(attack.events.size(), twin.events.size());
     for (std::size_t i = 0; i < twin.events.size(); ++i) {

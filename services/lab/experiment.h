@@ -1,0 +1,61 @@
+// Experiments: an attack's world goes through the real pipeline, and so does its twin, the same world in which the
+// attackers work honestly.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "services/fleet/fleet.h"
+#include "services/lab/attack_file.h"
+#include "services/lab/metrics.h"
+
+namespace cobblestone::lab {
+
+struct Condition {
+  std::string policy;
+  fleet::Replication replication = fleet::Replication::kSingle;
+  fleet::SizeModel sizes = fleet::SizeModel::kNoisy;
+};
+
+struct LabOptions {
+  std::vector<NamedAttack> attacks;
+  std::vector<Condition> conditions;
+  fleet::Parameters parameters = {};  // of the population; see LabParameters
+  std::uint64_t hosts = 300;          // honest
+  std::uint64_t jobs = 1000;          // of a person that count
+  std::uint32_t seeds = 5;            // 1, 2, ...
+  // Worlds that are finished, and all; may be empty.
+  std::function<void(std::uint64_t done, std::uint64_t all)> progress;
+};
+
+struct Measurement {
+  std::string id;
+  std::string name;
+  std::uint64_t attackers = 0;
+  Condition condition;
+  std::vector<Figures> seeds;  // in order
+};
+
+// The homogeneous population of the laboratory (docs/lab.md).
+fleet::Parameters LabParameters();
+
+// "single", "double", "adaptive"; "accurate", "noisy", "bimodal". InvalidArgument names them.
+Result<fleet::Replication> ReplicationByName(const std::string& name);
+Result<fleet::SizeModel> SizesByName(const std::string& name);
+std::string NameOf(fleet::Replication replication);
+std::string NameOf(fleet::SizeModel sizes);
+
+// The world of an attack; that of a default-constructed fleet::Attack is the twin.
+fleet::FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std::uint64_t attackers,
+                            const fleet::Attack& attack, std::uint64_t seed);
+
+// Sends the world's events through the pipeline in memory, with a tick every 600 s. `options` must pass CheckFleetOptions.
+Result<WorldOutcome> RunWorld(const fleet::FleetOptions& options);
+
+// One measurement for each condition and attack, in this order. Twins are shared between attacks of the same share.
+Result<std::vector<Measurement>> RunLaboratory(const LabOptions& options);
+
+}  // namespace cobblestone::lab

@@ -1,0 +1,276 @@
+// The fairness laboratory: figures computed by hand, errors in files of attacks, and what each strategy changes in the
+// events of an attacker.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "common/wire/events/event_codec.h"
+#include "services/lab/attack_file.h"
+#include "services/lab/experiment.h"
+#include "services/lab/metrics.h"
+
+namespace cobblestone {
+namespace {
+
+using fleet::Attack;
+using ::testing::HasSubstr;
+
+// ---- Figures -------------------------------------------------------------------------------------------
+
+lab::GrantedJob Honest(std::uint64_t host, double granted, double deserved) {
+  return {.host = host, .account = host, .granted = granted, .deserved = deserved};
+}
+lab::GrantedJob Attacker(std::uint64_t account, std::uint32_t person, double granted, double deserved) {
+  return {
+      .host = 100 + account, .account = account, .person = person, .granted = granted, .deserved = deserved};
+}
+
+TEST(LabFigures, GainIsTheRatioOfRatiosOfAttackAndTwin) {
+  // Attackers 30/10 against 20/20; honest hosts 22/20 against 20/20.
+  const lab::WorldOutcome attack{.jobs = {Honest(1, 22, 20), Attacker(5, 1, 18, 4), Attacker(6, 2, 12, 6)},
+                                 .attackers_work = 5};
+  const lab::WorldOutcome twin{.jobs = {Honest(1, 20, 20), Attacker(5, 1, 10, 10), Attacker(6, 2, 10, 10)},
+                               .attackers_work = 20};
+  const lab::Figures figures = FiguresOf(attack, twin, 0);
+  EXPECT_DOUBLE_EQ(figures.gain, 3);
+  EXPECT_DOUBLE_EQ(figures.relative_gain, 3 / 1.1);
+  EXPECT_DOUBLE_EQ(figures.worst_person, 4.5);
+  EXPECT_DOUBLE_EQ(figures.income, 1.5);
+  EXPECT_DOUBLE_EQ(figures.honest_work, 0.25);
+  EXPECT_NEAR(figures.collateral, 0.1, 1e-12);
+}
+
+TEST(LabFigures, APersonPoolsItsAccountsAndAnAccountStandsAlone) {
+  lab::WorldOutcome attack;
+  lab::WorldOutcome twin;
+  for (int i = 0; i < 10; ++i) {
+    attack.jobs.push_back(Attacker(5, 1, 4, 1));
+    attack.jobs.push_back(Attacker(7, 1, 2, 1));
+    twin.jobs.push_back(Attacker(5, 1, 1, 1));
+  }
+  const lab::Figures figures = FiguresOf(attack, twin, 0);
+  EXPECT_DOUBLE_EQ(figures.worst_person, 3);
+  EXPECT_DOUBLE_EQ(figures.worst_account, 4);
+}
+
+TEST(LabFigures, OnlyTheFirstGrantsOfAPersonCount) {
+  const lab::WorldOutcome attack{.jobs = {Attacker(5, 1, 3, 1), Attacker(5, 1, 90, 1)}};
+  const lab::WorldOutcome twin{.jobs = {Attacker(5, 1, 1, 1), Attacker(5, 1, 1, 1)}};
+  EXPECT_DOUBLE_EQ(FiguresOf(attack, twin, 1).gain, 3);
+  EXPECT_DOUBLE_EQ(FiguresOf(attack, twin, 2).gain, 46.5);
+}
+
+TEST(LabFigures, CreditForNoWorkIsUnbounded) {
+  const lab::WorldOutcome attack{.jobs = {Attacker(5, 1, 3, 0)}};
+  const lab::WorldOutcome nothing;
+  const lab::WorldOutcome twin{.jobs = {Attacker(5, 1, 1, 1)}};
+  EXPECT_TRUE(std::isinf(FiguresOf(attack, twin, 0).gain));
+  EXPECT_DOUBLE_EQ(FiguresOf(nothing, twin, 0).gain, 0);
+}
+
+TEST(LabFigures, VariationAndDevicesStartAfterFiftyJobsOfAHost) {
+  lab::WorldOutcome world;
+  for (int i = 0; i < 50; ++i) world.jobs.push_back(Honest(1, 100, 1));
+  for (int i = 0; i < 50; ++i)
+    world.jobs.push_back({.host = 2, .account = 2, .device = 1, .granted = 7, .deserved = 1});
+  world.jobs.push_back(Honest(1, 1, 1));
+  world.jobs.push_back({.host = 2, .account = 2, .device = 1, .granted = 3, .deserved = 1});
+  const lab::Figures figures = FiguresOf(world, world, 0);
+  EXPECT_DOUBLE_EQ(figures.cv_identical, std::sqrt(2.0) / 2);  // of 1 and 3
+  EXPECT_DOUBLE_EQ(figures.device_neutrality, 3);
+}
+
+TEST(LabFigures, ConvergenceIsTheEndOfTheLastWindowThatDeviates) {
+  std::vector<double> values(100, 1.0);
+  EXPECT_EQ(lab::ConvergenceOf(values, 1), 0u);
+  values[9] = 3;  // in the windows of 20 that end at 20 to 29
+  EXPECT_EQ(lab::ConvergenceOf(values, 1), 29u);
+  EXPECT_EQ(lab::ConvergenceOf(values, 2), 100u);
+  EXPECT_EQ(lab::ConvergenceOf({1, 1}, 1), 2u);
+}
+
+TEST(LabFigures, TheIntervalIsStudents) {
+  const lab::Spread spread = lab::SpreadOf(std::vector<double>{1, 2, 3});
+  EXPECT_DOUBLE_EQ(spread.mean, 2);
+  EXPECT_DOUBLE_EQ(spread.greatest, 3);
+  EXPECT_NEAR(spread.half_width, 4.303 / std::sqrt(3.0), 1e-12);
+}
+
+// ---- Files ---------------------------------------------------------------------------------------------
+
+TEST(LabAttackFile, EachKeyIsRead) {
+  const auto read =
+      lab::ParseAttack("a.yaml",
+                       "id: X\nname: all\nshare: 0.1\nstart: 7\nbenchmark: 1e9\nfabricate: yes\n"
+                       "keep_share: 0.5\nabort: project\nfail_every: 8\n"
+                       "claim: {pattern: ramp, channel: benchmark, factor: 24, growth: 1.5, period: 3, "
+                       "first_jobs: 4}\nidentities: {every: 9, new: account}\n");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  const Attack expected{.start = 7,
+                        .pattern = fleet::ClaimPattern::kRamp,
+                        .channel = fleet::ClaimChannel::kBenchmark,
+                        .factor = 24,
+                        .growth = 1.5,
+                        .period = 3,
+                        .first_jobs = 4,
+                        .benchmark = 1e9,
+                        .fabricate = true,
+                        .keep_share = 0.5,
+                        .abort_as_project = true,
+                        .fail_every = 8,
+                        .recycle_every = 9,
+                        .identity = fleet::NewIdentity::kAccount};
+  EXPECT_EQ(read->attack, expected);
+  EXPECT_DOUBLE_EQ(read->share, 0.1);
+}
+
+TEST(LabAttackFile, AnErrorNamesPlaceKeyAndWhatIsAllowed) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"id: X\nname: x\nshares: 1\n", "a.yaml:3:1: unknown key 'shares'; allowed: id, name, share"},
+      {"id: X\nname: x\nshare: much\n", "a.yaml:3:8: share: 'much'; it must be a number from 1e-06 to 10"},
+      {"id: X\nname: x\nclaim: {pattern: up}\n",
+       "a.yaml:3:18: claim.pattern: 'up'; it must be one of constant, honest"},
+      {"id: X\nname: x\nclaim: 10\n", "a.yaml:3:8: must be a group of pattern"},
+      {"id: X\nname: x\nidentities: {every: 0}\n", "identities.every: '0'; it must be a whole number from 1"},
+      {"id: X\nid: Y\nname: x\n", "a.yaml:2:1: 'id' occurs twice"},
+      {"name: x\n", "an attack needs `id` and `name`"},
+      {"id: [\n", "invalid YAML"},
+  };
+  for (const auto& [text, message] : cases) {
+    const auto read = lab::ParseAttack("a.yaml", text);
+    ASSERT_FALSE(read.ok()) << text;
+    EXPECT_THAT(read.status().message(), HasSubstr(message));
+  }
+}
+
+TEST(LabAttackFile, TheAttacksOfTheTreeAreValid) {
+  const auto attacks = lab::ReadAttacks({COBBLESTONE_SOURCE_DIR "/config/attacks"});
+  ASSERT_TRUE(attacks.ok()) << attacks.status().message();
+  EXPECT_GE(attacks->size(), 15u);
+}
+
+// ---- Strategies ----------------------------------------------------------------------------------------
+
+TEST(LabStrategy, ClaimsFollowTheirPattern) {
+  using fleet::ClaimPattern;
+  const auto factor = [](ClaimPattern pattern, std::uint32_t n) {
+    const Attack attack{
+        .start = 5, .pattern = pattern, .factor = 4, .growth = 2, .period = 3, .first_jobs = 2};
+    return fleet::ClaimFactor(attack, n);
+  };
+  struct {
+    ClaimPattern pattern;
+    double factors[6];  // of the jobs 4 to 9; the attack begins at job 5
+  } cases[] = {
+      {ClaimPattern::kHonest, {1, 1, 1, 1, 1, 1}},         {ClaimPattern::kConstant, {1, 4, 4, 4, 4, 4}},
+      {ClaimPattern::kRamp, {1, 1, 2, 4, 4, 4}},           {ClaimPattern::kSawtooth, {1, 1, 2, 4, 1, 2}},
+      {ClaimPattern::kSpike, {1, 1, 1, 4, 1, 1}},          {ClaimPattern::kSandbag, {1, .25, .25, 1, 1, 1}},
+      {ClaimPattern::kVolatility, {1, 4, .25, 4, .25, 4}},
+  };
+  for (const auto& [pattern, factors] : cases)
+    for (std::uint32_t i = 0; i < 6; ++i)
+      EXPECT_NEAR(factor(pattern, 4 + i), factors[i], 1e-12) << static_cast<int>(pattern) << " job " << 4 + i;
+}
+
+TEST(LabStrategy, AnAttackerKeepsTheSmallestAndFailsInTurn) {
+  const Attack attack{.keep_share = 0.2, .fail_every = 4};
+  EXPECT_EQ(fleet::FateOf(attack, 0, 0.19), fleet::JobFate::kComputed);
+  EXPECT_EQ(fleet::FateOf(attack, 0, 0.21), fleet::JobFate::kUnwanted);
+  EXPECT_EQ(fleet::FateOf(attack, 3, 0.1), fleet::JobFate::kFailed);
+}
+
+// The completions of the attacker's machine, in order; its hosts and accounts; and all other events, without its
+// dispatches.
+struct Seen {
+  std::vector<credit::CompletionFacts> completions;
+  std::set<std::uint64_t> hosts;
+  std::set<std::uint64_t> accounts;
+  std::vector<std::string> others;
+};
+
+Seen SeenOf(const Attack& attack) {
+  lab::LabOptions options;
+  options.parameters = lab::LabParameters();
+  options.hosts = 10;
+  options.jobs = 40;
+  fleet::Fleet world(lab::WorldOf(options, {.policy = "boinc"}, 1, attack, 3), nullptr);
+  Seen seen;
+  for (std::string_view bytes; world.Next(&bytes);) {
+    const auto event = wire::ParseEvent(bytes);
+    EXPECT_TRUE(event.ok());
+    if (const auto* host = std::get_if<wire::HostMember>(&event->body);
+        host != nullptr && host->host.value >= fleet::kFirstAttacker) {
+      seen.hosts.insert(host->host.value);
+      seen.accounts.insert(host->user.value);
+    } else if (const auto* done = std::get_if<wire::Completion>(&event->body);
+               done != nullptr && done->facts.host.value >= fleet::kFirstAttacker) {
+      seen.completions.push_back(done->facts);
+    } else if (const auto* sent = std::get_if<wire::Dispatch>(&event->body);
+               sent == nullptr || sent->facts.host.value < fleet::kFirstAttacker) {
+      seen.others.emplace_back(bytes);
+    }
+  }
+  return seen;
+}
+
+TEST(LabStrategy, ABenchmarkChangesClaimsAndNothingElse) {
+  const Seen twin = SeenOf({});
+  const Seen attack =
+      SeenOf({.pattern = fleet::ClaimPattern::kConstant, .channel = fleet::ClaimChannel::kBenchmark});
+  ASSERT_EQ(attack.completions.size(), twin.completions.size());
+  ASSERT_GT(twin.completions.size(), 20u);
+  for (std::size_t i = 0; i < twin.completions.size(); ++i) {
+    EXPECT_NEAR(attack.completions[i].peak_flops / twin.completions[i].peak_flops, 10, 1e-5);
+    EXPECT_EQ(attack.completions[i].elapsed_time, twin.completions[i].elapsed_time);
+  }
+  ASSERT_GT(twin.others.size(), 500u);
+  EXPECT_EQ(attack.others, twin.others);
+}
+
+TEST(LabStrategy, AReportedBenchmarkIsExact) {
+  const Seen seen = SeenOf({.benchmark = 1e9});
+  ASSERT_GT(seen.completions.size(), 20u);
+  for (const auto& facts : seen.completions) EXPECT_EQ(facts.peak_flops, 1e9);
+}
+
+TEST(LabStrategy, UnwantedJobsEndAtTheirStartWithTheChosenStatus) {
+  std::map<credit::Outcome, int> outcomes;
+  for (const auto& facts : SeenOf({.keep_share = 0.5}).completions) ++outcomes[facts.outcome];
+  EXPECT_GT(outcomes[credit::Outcome::kSuccess], 20);
+  EXPECT_GT(outcomes[credit::Outcome::kAbortedByUser], 20);
+  outcomes.clear();
+  for (const auto& facts : SeenOf({.keep_share = 0.5, .abort_as_project = true}).completions)
+    ++outcomes[facts.outcome];
+  EXPECT_GT(outcomes[credit::Outcome::kAbortedByProject], 20);
+  EXPECT_EQ(outcomes[credit::Outcome::kAbortedByUser], 0);
+}
+
+TEST(LabStrategy, EveryEighthJobFails) {
+  const Seen seen = SeenOf({.fail_every = 8});
+  const auto failed = std::count_if(seen.completions.begin(), seen.completions.end(), [](const auto& facts) {
+    return facts.outcome == credit::Outcome::kClientError;
+  });
+  EXPECT_EQ(failed, static_cast<std::ptrdiff_t>(seen.completions.size() / 8));
+}
+
+TEST(LabStrategy, ANewIdentityIsTheSameMachine) {
+  const Seen twin = SeenOf({});
+  for (const auto identity : {fleet::NewIdentity::kHost, fleet::NewIdentity::kAccount}) {
+    const Seen seen = SeenOf({.recycle_every = 10, .identity = identity});
+    EXPECT_GE(seen.hosts.size(), 3u);
+    EXPECT_EQ(seen.accounts.size(), identity == fleet::NewIdentity::kHost ? 1u : seen.hosts.size());
+    std::map<std::uint64_t, int> jobs;
+    for (const auto& facts : seen.completions) {
+      ++jobs[facts.host.value];
+      EXPECT_EQ(facts.peak_flops, twin.completions[0].peak_flops);
+    }
+    for (const auto& [host, count] : jobs) EXPECT_LE(count, 10) << host;
+  }
+}
+
+}  // namespace
+}  // namespace cobblestone
