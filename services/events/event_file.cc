@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/wire/events/event_codec.h"
-#include "common/wire/events/json_lines.h"
+#include "common/wire/json/json_lines.h"
 
 namespace cobblestone::events {
 namespace event_file {

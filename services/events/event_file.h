@@ -2,7 +2,7 @@
 //
 // Three formats, each plain, gzip'ed or zstd-compressed, detected from the contents:
 //   golden       lines of JSON; the first has a text field `ev` (services/boinc/golden_format.h)
-//   JSON Lines   lines of JSON, one Envelope each, protobuf's JSON mapping (common/wire/events/json_lines.h)
+//   JSON Lines   lines of JSON, one Envelope each, protobuf's JSON mapping (common/wire/json/json_lines.h)
 //   delimited    records, each a varint with its length and an Envelope's bytes, as protobuf's
 //                writeDelimitedTo writes them. No magic number, no end mark.
 // A file is delimited if its first sixteen bytes contain a control byte other than tab, CR and LF. JSON has none, and

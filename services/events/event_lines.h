@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "common/base/status.h"
-#include "common/wire/events/json_lines.h"
+#include "common/wire/json/json_lines.h"
 
 namespace cobblestone::events {
 

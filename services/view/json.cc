@@ -10,7 +10,7 @@
 #include "common/credit/trickles/partial_settlement.h"
 #include "common/wire/control/topics.h"
 #include "common/wire/events/event_codec.h"
-#include "common/wire/events/json_lines.h"
+#include "common/wire/json/json_lines.h"
 
 namespace cobblestone::view {
 

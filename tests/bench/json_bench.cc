@@ -9,8 +9,8 @@
 #include <benchmark/benchmark.h>
 
 #include "common/wire/events/event_codec.h"
-#include "common/wire/events/json_lines.h"
-#include "common/wire/events/json_lines_generic.h"
+#include "common/wire/json/json_lines.h"
+#include "common/wire/json/json_lines_generic.h"
 #include "services/traffic/generate.h"
 
 namespace cobblestone {

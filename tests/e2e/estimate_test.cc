@@ -12,7 +12,7 @@
 
 #include "common/wire/control/topics.h"
 #include "common/wire/events/event_codec.h"
-#include "common/wire/events/json_lines.h"
+#include "common/wire/json/json_lines.h"
 #include "common/wire/ledger/account_codec.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "services/embedded/engine.h"

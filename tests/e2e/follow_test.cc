@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/wire/events/event_codec.h"
-#include "common/wire/events/json_lines.h"
+#include "common/wire/json/json_lines.h"
 #include "services/access/ingest.h"
 #include "services/embedded/engine.h"
 #include "services/events/event_file.h"

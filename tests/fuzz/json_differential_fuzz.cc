@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "common/wire/events/json_lines.h"
-#include "common/wire/events/json_lines_generic.h"
+#include "common/wire/json/json_lines.h"
+#include "common/wire/json/json_lines_generic.h"
 
 using namespace cobblestone;
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/wire/events/json_lines.h"
+#include "common/wire/json/json_lines.h"
 
 using namespace cobblestone;
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/wire/events/event_codec.h"
-#include "common/wire/events/json_lines.h"
+#include "common/wire/json/json_lines.h"
 #include "services/events/event_file.h"
 #include "services/intake/block_maker.h"
 #include "tests/support/in_child.h"

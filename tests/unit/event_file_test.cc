@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "common/wire/events/event_codec.h"
-#include "common/wire/events/json_lines.h"
+#include "common/wire/json/json_lines.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {

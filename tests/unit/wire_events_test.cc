@@ -13,7 +13,7 @@
 #include "common/wire/events/event_check.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/event_line.h"
-#include "common/wire/events/json_lines.h"
+#include "common/wire/json/json_lines.h"
 #include "common/wire/ledger/refused_codec.h"
 #include "schemas/events.pb.h"
 #include "schemas/internal.pb.h"

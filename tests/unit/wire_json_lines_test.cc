@@ -1,5 +1,5 @@
 // The fast path for lines of JSON gives the results of protobuf's JSON mapping, and reads all usual lines.
-#include "common/wire/events/json_lines.h"
+#include "common/wire/json/json_lines.h"
 
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/wire/events/event_codec.h"
-#include "common/wire/events/json_lines_generic.h"
+#include "common/wire/json/json_lines_generic.h"
 #include "schemas/events.pb.h"
 #include "services/traffic/generate.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/wire/events/json_lines.h"
+#include "common/wire/json/json_lines.h"
 #include "services/access/follow.h"
 #include "services/access/ingest.h"
 #include "services/access/refusals.h"

@@ -1,4 +1,4 @@
-#include "common/wire/events/json_fields.h"
+#include "common/wire/json/json_fields.h"
 
 #include <google/protobuf/descriptor.h>
 

@@ -1,4 +1,4 @@
-#include "common/wire/events/json_fast_path.h"
+#include "common/wire/json/json_fast_path.h"
 
 #include <algorithm>
 #include <bit>

@@ -23,7 +23,7 @@
 #define SIMDJSON_EXCEPTIONS 0
 #include <simdjson.h>
 
-#include "common/wire/events/json_fields.h"
+#include "common/wire/json/json_fields.h"
 
 namespace cobblestone::wire {
 

@@ -1,4 +1,4 @@
-#include "common/wire/events/json_lines_generic.h"
+#include "common/wire/json/json_lines_generic.h"
 
 #include <google/protobuf/util/json_util.h>
 

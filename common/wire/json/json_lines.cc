@@ -1,12 +1,12 @@
-#include "common/wire/events/json_lines.h"
+#include "common/wire/json/json_lines.h"
 
 #include <google/protobuf/util/json_util.h>
 
 #include <limits>
 #include <utility>
 
-#include "common/wire/events/json_fast_path.h"
-#include "common/wire/events/json_lines_generic.h"
+#include "common/wire/json/json_fast_path.h"
+#include "common/wire/json/json_lines_generic.h"
 #include "schemas/events.pb.h"
 
 namespace cobblestone::wire {
