@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """installed.py BUILD VERSION: `cmake --install` installs each file to the path in deploy/install/README.md; the
-installed program prints version, commit and the versions of rules and state; the manual page has every verb; bash
-completes verbs and options."""
+installed program prints version, commit and the versions of rules and state; each document that a text of the program names is
+installed; the manual page has every verb; bash completes verbs and options."""
 
 import os
 import re
@@ -12,6 +12,7 @@ import tempfile
 BUILD, VERSION = sys.argv[1:]
 FILES = {
     "bin/cobblestone", "share/cobblestone/default.yaml", "share/cobblestone/container.yaml",
+    "share/cobblestone/attacks/a10-recycle.yaml",
     "share/doc/cobblestone/examples/kafka.yaml",
     "share/doc/cobblestone/examples/db_dump.xml", "lib/systemd/system/cobblestone.service",
     "lib/systemd/system/cobblestone-audit.timer", "share/cobblestone/monitoring/alerts.yml",
@@ -41,6 +42,11 @@ with tempfile.TemporaryDirectory() as folder:
                  for path, _, files in os.walk(folder) for name in files}
     check(FILES <= installed, f"missing: {sorted(FILES - installed)}")
     program = os.path.join(folder, "bin/cobblestone")
+    with open(program, "rb") as file:
+        named = {name.decode() for name in re.findall(rb"docs/[a-z0-9_/-]+\.md", file.read())}
+    check("docs/lab.md" in named, f"documents that the program names: {named}")
+    absent = {name for name in named if "share/doc/cobblestone/" + name not in installed}
+    check(not absent, f"the program names documents that are not installed: {sorted(absent)}")
     with open(os.path.join(folder, "lib/systemd/system/cobblestone.service")) as file:
         check(f"\nExecStart={program} run " in file.read(), "the unit has another path of the program")
 
