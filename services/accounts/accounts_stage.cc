@@ -94,6 +94,7 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
       buffered_(tables, kBufferedTable, true),
       moved_(tables, kMovedTable, true),
       corrections_(tables, kCorrectionsTable, false),
+      corrected_days_(tables, kCorrectedDaysTable, false),
       calendar_(tables, kDaysTable, kChunksTable),
       watermarks_(tables, kWatermarkTable, options.partitions, 1),
       budget_(options.rows_per_commit) {
@@ -123,6 +124,7 @@ std::vector<stream::TableBase*> AccountsStage::tables() {
                                          &projects_,
                                          &moved_,
                                          &corrections_,
+                                         &corrected_days_,
                                          watermarks_.table(),
                                          &project_estimates_,
                                          &project_estimate_days_};
@@ -427,7 +429,14 @@ void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view by
   stage::FileOlderDays(key, user->account.days, user_days_);
   if (user->estimated) SettleEstimates(head, user, shown_before);
   List(key, *user, changed_users_);
-  if (corrects) return;
+  if (corrects) {
+    if (head.credit_micro != 0)
+      credit::AddCorrection({.micro = head.credit_micro,
+                             .came = credit::DayOf(head.time),
+                             .about = head.paid_time > 0 ? credit::DayOf(head.paid_time) : 0},
+                            corrected_days_.Mutable(key).days);
+    return;
+  }
 
   TeamId team = user->TeamNow();
   if (!user->Settled() && (head.flags & credit::kGrantTeamAtGrant) == 0) {

@@ -277,6 +277,7 @@ class AccountsStage final : public stream::Stage {
   stream::Table<BufferedGrant> buffered_;
   stream::Table<MovedRecords> moved_;  // `order: lockstep`; one row
   stream::Table<Corrections> corrections_;
+  stream::Table<CorrectedDays> corrected_days_;
   // Users with waiting grants, by a day on which the first grant has not expired yet; and deleted users, by the
   // day after which files no longer list them.
   stream::Calendar calendar_;

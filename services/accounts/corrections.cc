@@ -155,7 +155,8 @@ void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::E
                 (correction.judged_invalid ? credit::kGrantJudgedInvalid : 0u),
        .recent_off = correction.reinstates
                          ? credit::ShareBack(share, event.head.time)
-                         : credit::ShareOff(share, entry.credit_micro, correction.after, event.head.time)},
+                         : credit::ShareOff(share, entry.credit_micro, correction.after, event.head.time),
+       .paid_time = entry.recent_time},
       {.line = record.line}, {}, {}, &bytes_, {.reason = correction.reason, .undone = &undone});
   out.Emit(wire::kGrants, options_.partition, bytes_);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
+#include "common/credit/accounts/corrected_day.h"
 #include "common/stream/table.h"
 #include "common/wire/events/event_stamp.h"
 
@@ -39,5 +40,16 @@ struct Corrections {
 
 // By result, in the partition of the owner.
 inline constexpr stream::TableSpec<Corrections> kCorrectionsTable{.id = 46, .version = 1};
+
+// By user: the days whose credit was corrected. Other users have no such row.
+struct CorrectedDays {
+  std::vector<credit::CorrectedDay> days;  // credit::AddCorrection
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.days);
+  }
+};
+inline constexpr stream::TableSpec<CorrectedDays> kCorrectedDaysTable{.id = 56, .version = 1};
 
 }  // namespace cobblestone::accounts

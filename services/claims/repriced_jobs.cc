@@ -188,7 +188,8 @@ void ClaimsStage::PayRepriced(const RecordView& record, const wire::EventHead& h
                      .kind = wire::GrantKind::kRepricing,
                      .flags = credit::kGrantCorrects | credit::kGrantSettles,
                      .settles_micro = before - after,
-                     .recent_off = recent_off},
+                     .recent_off = recent_off,
+                     .paid_time = entry.recent_time},
                     {.line = record.line}, {}, {}, &bytes_, {.reason = repricing.reason, .undone = &undone});
   out.Emit(wire::kGrants, wire::OwnerPartition(head.project, entry.user, repricing.host, options_.partitions),
            bytes_);

@@ -125,7 +125,8 @@ void ClaimsStage::OnJobReversal(const RecordView& record, const wire::EventHead&
                      .kind = wire::GrantKind::kReversal,
                      .flags = credit::kGrantCorrects | credit::kGrantSettles,
                      .settles_micro = micro,
-                     .recent_off = recent_off},
+                     .recent_off = recent_off,
+                     .paid_time = entry.recent_time},
                     {.line = record.line}, {}, {}, &bytes_, {.reason = reversal.reason, .undone = &undone});
   out.Emit(wire::kGrants, wire::OwnerPartition(head.project, entry.user, reversal.host, options_.partitions),
            bytes_);

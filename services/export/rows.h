@@ -11,6 +11,13 @@
 
 namespace cobblestone::exports {
 
+// Credit of one day that was corrected on another.
+struct Correction {
+  std::int64_t came = 0;   // UNIX day
+  std::int64_t about = 0;  // UNIX day; 0: unknown
+  MicroSum micro = 0;      // change of the total
+};
+
 struct User {
   std::int64_t id = 0;
   std::string name;
@@ -31,6 +38,7 @@ struct User {
   std::optional<std::string> cpid;
   // The account's total by the ledger, from sources that have a ledger; never written.
   MicroSum balance = 0;
+  std::vector<Correction> corrections{};  // from the same sources; never written
 };
 
 struct Team {

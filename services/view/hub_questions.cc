@@ -396,6 +396,12 @@ Result<json> HubQuestions::AccountWith(const HubIndex& index, ProjectId project,
     if (day.micro < 0) one["correction"] = true;
     shown["days"].push_back(std::move(one));
   }
+  figures->corrections = seen->corrections;
+  if (kind == wire::AccountKind::kUser) shown["corrections"] = json::array();
+  for (const credit::CorrectedDay& one : seen->corrections)
+    shown["corrections"].push_back({{"day_came", one.came},
+                                    {"day_about", one.about == 0 ? json() : json(one.about)},
+                                    {"credit", MicroText(one.micro)}});
   return shown;
 }
 
@@ -490,7 +496,7 @@ Result<json> HubQuestions::Described(const HubIndex& index, const federation::Id
     if (!figures.shared) {
       total += InCobblestones(figures.total, figures.points);
       recent += account->at("rac").is_number() ? account->at("rac").get<double>() / figures.points : 0;
-      days.Add(project, one.account.user, figures.points, figures.days);
+      days.Add(project, one.account.user, figures.points, figures.days, figures.corrections);
       lists_.AddPersonRanks(project, one.account.user, &shown);
     }
     if (!named || one.account == view.identity) {
@@ -499,6 +505,7 @@ Result<json> HubQuestions::Described(const HubIndex& index, const federation::Id
       shown["country"] = account->at("country");
     }
     account->erase("days");
+    account->erase("corrections");
     shown["accounts"].push_back(std::move(*account));
   }
   for (const federation::Neighbour& one : view.possible)

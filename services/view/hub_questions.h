@@ -61,6 +61,7 @@ class HubQuestions {
     double points = 1;  // per Cobblestone
     bool shared = false;
     std::vector<credit::DaySum> days;
+    std::vector<credit::CorrectedDay> corrections;
   };
   Result<std::shared_ptr<const Rows>> Feeds();
   // Account(), and its figures.

@@ -56,6 +56,45 @@ TEST_F(HubHistory, OfAnAccountTakesDaysInAnyOrder) {
   EXPECT_EQ(found, "-30:10.000000 20:20.000000 500:10.000000 510:10.000000 1000:10.000000 1001:10.000000 ");
 }
 
+// The second correction came on a day on which the total did not fall. A fall that the project does not explain has no
+// day that it is about.
+TEST_F(HubHistory, MarksACorrectionOnTheDaysThatTheProjectNames) {
+  const std::int64_t start = static_cast<std::int64_t>(kStart / kDay);
+  Project(1);
+  FeedAccount user = User(7, 1, 100);
+  Complete(1, 1, 0, {user}, true);
+  user = User(7, 2, 70);
+  user.corrections = {{.micro = -30'000'000, .came = start + 5, .about = start - 20}};
+  Complete(1, 2, 6, {user});
+  user.edition = 3;
+  user.total_micro = 90'000'000;
+  user.corrections.push_back({.micro = -4'000'000, .came = start + 9, .about = start - 1});
+  user.corrections.push_back({.micro = 1'000'000, .came = start + 9, .about = start + 2});
+  Complete(1, 3, 9, {user});
+  user.edition = 4;
+  user.total_micro = 80'000'000;
+  Complete(1, 4, 12, {user});
+  const json sent =
+      json::array({{{"day_came", start + 5}, {"day_about", start - 20}, {"credit", "-30.000000"}},
+                   {{"day_came", start + 9}, {"day_about", start - 1}, {"credit", "-4.000000"}},
+                   {{"day_came", start + 9}, {"day_about", start + 2}, {"credit", "1.000000"}}});
+  EXPECT_EQ(Asked(1, 7)["corrections"], sent);
+  const auto person = questions_->PersonOf(ProjectId(1), UserId(7));
+  ASSERT_TRUE(person.ok()) << person.status().message();
+  json expected = sent;
+  expected.push_back({{"day_came", start + 12}, {"day_about", nullptr}, {"credit", "-10.000000"}});
+  ASSERT_EQ(person->at("corrections").size(), expected.size()) << person->at("corrections");
+  for (std::size_t n = 0; n < expected.size(); ++n)
+    for (const auto& [field, value] : expected[n].items())
+      EXPECT_EQ(person->at("corrections")[n][field], value) << n << " " << field;
+  // While an edition arrives, nobody sees its corrections.
+  Edition(1, 5, 13, EditionState::kBegun);
+  user.edition = 5;
+  user.corrections.push_back({.micro = -1'000'000, .came = start + 13, .about = start});
+  Add(1, 13, user);
+  EXPECT_EQ(Asked(1, 7)["corrections"], sent);
+}
+
 // A direct feed has an edition every few minutes. The ledger of editions has a bound, the days of the project have none.
 TEST_F(HubHistory, OfAProjectIsItsNewestEditionsAndAllItsDays) {
   constexpr std::uint64_t kEditions = 1100;

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <vector>
 
+#include "common/credit/accounts/corrected_day.h"
 #include "common/credit/accounts/reprice.h"
 #include "common/credit/model/constants.h"
 #include "common/credit/policies/creditnew.h"
@@ -19,6 +21,28 @@ namespace {
 
 constexpr double kNow = 1.7e9;
 constexpr double kWeek = 7 * 86400;
+
+// ---- Days -------------------------------------------------------------------------------------------------------------
+
+TEST(CorrectedDays, AreSumsInOrderWithoutThoseThatCancel) {
+  std::vector<CorrectedDay> days;
+  AddCorrection({.micro = -5, .came = 20, .about = 12}, days);
+  AddCorrection({.micro = -3, .came = 19, .about = 30}, days);
+  AddCorrection({.micro = -1, .came = 20, .about = 3}, days);
+  AddCorrection({.micro = -2, .came = 20, .about = 12}, days);
+  AddCorrection({.micro = 1, .came = 20, .about = 3}, days);
+  AddCorrection({.micro = 0, .came = 21, .about = 3}, days);
+  EXPECT_EQ(days, (std::vector<CorrectedDay>{{.micro = -3, .came = 19, .about = 30},
+                                             {.micro = -7, .came = 20, .about = 12}}));
+}
+
+TEST(CorrectedDays, AreTheNewestHundred) {
+  std::vector<CorrectedDay> days;
+  for (std::int64_t day = 1; day <= 150; ++day) AddCorrection({.micro = 1, .came = 1000, .about = day}, days);
+  ASSERT_EQ(days.size(), kCorrectedDays);
+  EXPECT_EQ(days.front().about, 51);
+  EXPECT_EQ(days.back().about, 150);
+}
 
 // ---- Recent averages -----------------------------------------------------------------------------------------------
 

@@ -1,9 +1,11 @@
 #include "common/wire/events/event_check.h"
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 
 #include "common/base/agree.h"
@@ -365,6 +367,24 @@ Check Body(const FeedHealth& health) {
   return std::nullopt;
 }
 
+// Days of the years 1970 to 9999.
+bool IsDay(std::int64_t day) {
+  return day >= 0 && static_cast<double>(day) < kMaxTime / credit::kSecondsPerDay;
+}
+
+Check Corrections(const std::vector<credit::CorrectedDay>& corrections) {
+  if (corrections.size() > credit::kCorrectedDays) return OutOfRange("corrections", "too many");
+  for (const credit::CorrectedDay& one : corrections)
+    if (one.came == 0 || !IsDay(one.came) || !IsDay(one.about))
+      return OutOfRange("corrections", "a day that is none");
+  const auto ordered = [](const credit::CorrectedDay& a, const credit::CorrectedDay& b) {
+    return std::tie(a.came, a.about) >= std::tie(b.came, b.about);
+  };
+  if (std::adjacent_find(corrections.begin(), corrections.end(), ordered) != corrections.end())
+    return OutOfRange("corrections", "not ascending by (day_came, day_about)");
+  return std::nullopt;
+}
+
 Check Body(const FeedAccount& account) {
   COBBLESTONE_TRY(OneOf("kind", account.kind, AccountKind::kTeam));
   COBBLESTONE_TRY(AllThere({{"account", account.account}}));
@@ -372,6 +392,7 @@ Check Body(const FeedAccount& account) {
   COBBLESTONE_TRY(AllFinite({{"recent", account.recent}}));
   COBBLESTONE_TRY(Times({{"recent_time", account.recent_time}, {"create_time", account.create_time}}));
   if (account.erased && !account.gone) return OutOfRange("erased", "without gone");
+  COBBLESTONE_TRY(Corrections(account.corrections));
   const FeedAccount absent{.kind = account.kind,
                            .account = account.account,
                            .edition = account.edition,

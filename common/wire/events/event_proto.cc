@@ -404,22 +404,27 @@ FeedHealth FromProto(const v1::FeedHealth& m) {
 }
 
 FeedAccount FromProto(const v1::FeedAccount& m) {
-  return {.kind = NarrowEnum<AccountKind>(static_cast<std::uint32_t>(m.kind())),
-          .account = m.account(),
-          .edition = m.edition(),
-          .gone = m.gone(),
-          .total_micro = m.total_micro(),
-          .recent = m.recent(),
-          .recent_time = m.recent_time(),
-          .create_time = m.create_time(),
-          .name = m.name(),
-          .country = m.country(),
-          .url = m.url(),
-          .cross_project_id = m.cross_project_id(),
-          .team = m.team(),
-          .owner = m.owner(),
-          .description = m.description(),
-          .erased = m.erased()};
+  FeedAccount out{.kind = NarrowEnum<AccountKind>(static_cast<std::uint32_t>(m.kind())),
+                  .account = m.account(),
+                  .edition = m.edition(),
+                  .gone = m.gone(),
+                  .total_micro = m.total_micro(),
+                  .recent = m.recent(),
+                  .recent_time = m.recent_time(),
+                  .create_time = m.create_time(),
+                  .name = m.name(),
+                  .country = m.country(),
+                  .url = m.url(),
+                  .cross_project_id = m.cross_project_id(),
+                  .team = m.team(),
+                  .owner = m.owner(),
+                  .description = m.description(),
+                  .erased = m.erased()};
+  for (const v1::FeedCorrection& one : m.corrections())
+    out.corrections.push_back({.micro = JoinHalves(one.micro_low(), one.micro_high()),
+                               .came = one.day_came(),
+                               .about = one.day_about()});
+  return out;
 }
 
 IdentityDecision FromProto(const v1::IdentityDecision& m) {
@@ -827,6 +832,13 @@ void Put(const FeedAccount& in, v1::Envelope* envelope) {
   m->set_owner(in.owner);
   m->set_description(in.description);
   m->set_erased(in.erased);
+  for (const credit::CorrectedDay& one : in.corrections) {
+    v1::FeedCorrection* correction = m->add_corrections();
+    correction->set_day_came(one.came);
+    correction->set_day_about(one.about);
+    correction->set_micro_low(LowHalf(one.micro));
+    correction->set_micro_high(HighHalf(one.micro));
+  }
 }
 
 void Put(const OwnershipProof& in, v1::Envelope* envelope) {

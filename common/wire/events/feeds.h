@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/credit/accounts/account.h"
+#include "common/credit/accounts/corrected_day.h"
 #include "common/credit/model/model.h"
 #include "common/wire/events/account_kind.h"
 #include "common/wire/events/profiles.h"
@@ -147,12 +148,13 @@ struct FeedAccount {
   std::uint64_t owner = 0;
   std::string description;
   bool erased = false;
+  std::vector<credit::CorrectedDay> corrections{};
 
   // A row: `kind` and `account` are its table and key. What is erased is no row.
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.edition, s.gone, s.total_micro, s.recent, s.recent_time, s.create_time, s.name, s.country, s.url,
-      s.cross_project_id, s.team, s.owner, s.description);
+      s.cross_project_id, s.team, s.owner, s.description, s.corrections);
   }
   friend bool operator==(const FeedAccount&, const FeedAccount&) = default;
 };

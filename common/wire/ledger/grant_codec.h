@@ -37,7 +37,9 @@ struct GrantHead {
   credit::MicroCredit settles_micro = 0;  // partial grants of the result to this user that become final
   // Cobblestones per day: the part of the reversed credit that is still in recent averages.
   double recent_off = 0;
-  double paid_time = 0;  // UNIX s: time of the newest reversed partial grant
+  // UNIX s: time of the newest reversed partial grant; of an operator's correction, of the newest credit that it changes
+  // (0: unknown)
+  double paid_time = 0;
 
   friend bool operator==(const GrantHead&, const GrantHead&) = default;
 };

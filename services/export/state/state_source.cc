@@ -131,6 +131,15 @@ Status StateSource::TakeUsers(const view::Rows& rows) {
     return Status::Ok();
   });
   if (!s.ok()) return s;
+  s = view::ForEach(rows, accounts::kCorrectedDaysTable,
+                    [&](const Key& key, const accounts::CorrectedDays& corrected) {
+                      if (!IsOurs(key)) return Status::Ok();
+                      std::vector<Correction>& of_user = corrections_[IdOf(key.id)];
+                      for (const credit::CorrectedDay& day : corrected.days)
+                        of_user.push_back({.came = day.came, .about = day.about, .micro = day.micro});
+                      return Status::Ok();
+                    });
+  if (!s.ok()) return s;
   return view::ForEach(rows, accounts::kFactsTable, [&](const Key& key, const stage::FactsRow& row) {
     if (!IsOurs(key)) return Status::Ok();
     if (row.consent) consent_.push_back({.user = IdOf(key.id), .copies = *row.consent});
@@ -217,6 +226,8 @@ Status StateSource::ReadUser(std::int64_t id, User* user) {
            .authenticator = ShownUnless(profile.hidden),
            .cpid = std::move(profile.cpid),
            .balance = state->account.total_micro};
+  if (const auto found = corrections_.find(id); found != corrections_.end())
+    user->corrections = found->second;
   return Status::Ok();
 }
 

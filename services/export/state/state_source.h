@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -116,6 +117,7 @@ class StateSource final : public Source {
   std::vector<std::pair<std::int64_t, std::int64_t>> members_;  // team, user
   std::vector<std::int64_t> show_hosts_;                        // users; used only by Open()
   std::vector<ConsentGiven> consent_;
+  std::map<std::int64_t, std::vector<Correction>> corrections_;  // by user
   std::vector<std::int64_t> users_deleted_;
   std::vector<std::int64_t> hosts_deleted_;
   std::vector<std::int64_t> user_badges_;

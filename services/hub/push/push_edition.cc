@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/credit/model/constants.h"
 #include "common/federation/plan_class.h"
 #include "common/stream/hash128.h"
 #include "common/wire/events/event_codec.h"
@@ -39,6 +40,19 @@ double TimeOf(std::int64_t time) { return TimeOf(static_cast<double>(time)); }
 double FiniteOrZero(double value) { return std::isfinite(value) ? value : 0; }
 std::uint64_t NumberOf(std::int64_t id) { return id > 0 ? static_cast<std::uint64_t>(id) : 0; }
 
+// Without what an event cannot hold: such a day is not known.
+std::vector<credit::CorrectedDay> CorrectionsOf(const exports::User& user) {
+  const auto is_day = [](std::int64_t day) {
+    return day > 0 && static_cast<double>(day) < kEndOfTime / credit::kSecondsPerDay;
+  };
+  std::vector<credit::CorrectedDay> corrections;
+  for (const exports::Correction& one : user.corrections)
+    if (is_day(one.came))
+      credit::AddCorrection(
+          {.micro = one.micro, .came = one.came, .about = is_day(one.about) ? one.about : 0}, corrections);
+  return corrections;
+}
+
 wire::FeedAccount AccountOf(const exports::User& user) {
   // Statistics files have an MD5 even for a user without an id. Such an id would join strangers.
   const std::string cpid = exports::CpidOf(user);
@@ -51,7 +65,8 @@ wire::FeedAccount AccountOf(const exports::User& user) {
           .country = user.country,
           .url = user.url,
           .cross_project_id = user.cpid && *user.cpid == cpid ? cpid : std::string(),
-          .team = NumberOf(user.teamid)};
+          .team = NumberOf(user.teamid),
+          .corrections = CorrectionsOf(user)};
 }
 
 wire::FeedAccount AccountOf(const exports::Team& team) {
