@@ -33,7 +33,7 @@ Status CheckFleetOptions(const FleetOptions& options) {
   if (!credit::PolicyKindByName(options.policy)) {
     return BadOption(
         "policy", "'" + options.policy + "'",
-        "one of benchmark, reported-flops, creditnew-v2, creditnew, boinc, runtime, assigned, none");
+        "one of benchmark, reported-flops, creditnew-v2, creditnew, robust, boinc, runtime, assigned, none");
   }
   if (!(options.start_time >= 1e8 && options.start_time <= 1e11) ||
       options.start_time != std::floor(options.start_time))

@@ -199,7 +199,7 @@ Result<ReplaySummary> Replay(const ReplayOptions& options) {
     if (!policy.empty() && !credit::PolicyKindByName(policy))
       return Status::InvalidArgument(
           "unknown policy '" + policy +
-          "'; policies: boinc, creditnew, creditnew-v2, benchmark, reported-flops, runtime, "
+          "'; policies: boinc, creditnew, creditnew-v2, robust, benchmark, reported-flops, runtime, "
           "assigned, none");
   if (options.partitions < 1 || options.partitions > 1024)
     return Status::InvalidArgument("partitions must be between 1 and 1024");

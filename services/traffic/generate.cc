@@ -146,7 +146,7 @@ Status CheckGenerateOptions(const GenerateOptions& options) {
     if (!credit::PolicyKindByName(policy)) {
       return BadOption(
           "policies", "'" + policy + "'",
-          "of benchmark, reported-flops, creditnew-v2, creditnew, boinc, runtime, assigned, none");
+          "of benchmark, reported-flops, creditnew-v2, creditnew, robust, boinc, runtime, assigned, none");
     }
   }
   if (options.trickles > 255) return BadOption("trickles", std::to_string(options.trickles), "at most 255");

@@ -64,12 +64,24 @@ json FlagsJson(std::uint32_t flags) {
       {credit::kClaimHostScaleCheck, "host_scale_check"},
       {credit::kClaimUnreplicated, "unreplicated"},
       {credit::kClaimNoClaim, "no_claim"},
+      {credit::kClaimUncalibrated, "uncalibrated"},
+      {credit::kClaimOverBudget, "over_budget"},
   };
   json names = json::array();
   for (const auto& [flag, name] : kNames)
     if ((flags & flag) != 0) names.push_back(name);
   return names;
 }
+
+namespace {
+
+// The average with which the policy compared the host's.
+double ReferenceMean(const credit::Claim& claim) {
+  if (claim.policy != credit::PolicyKind::kRobust) return claim.version_pfc_mean;
+  return (claim.flags & credit::kClaimMinAvgDefined) != 0 ? claim.min_avg_pfc : 1;
+}
+
+}  // namespace
 
 json ClaimJson(const credit::Claim& claim) {
   const double raw = claim.elapsed_time * claim.peak_flops;
@@ -120,7 +132,12 @@ json ClaimJson(const credit::Claim& claim) {
     j["trickle_settlement"] = credit::TrickleSettlementName(claim.settlement);
   }
   if ((claim.flags & credit::kClaimHasHostScale) != 0 && claim.host_pfc_mean != 0)
-    j["host_scale"] = Number(claim.version_pfc_mean / claim.host_pfc_mean);
+    j["host_scale"] = Number(ReferenceMean(claim) / claim.host_pfc_mean);
+  if (claim.policy == credit::PolicyKind::kRobust) {
+    j["failure_rate"] = Number(claim.failure_rate);
+    j["reliability"] = Number(claim.reliability);
+    j["budget"] = Number(claim.budget);
+  }
   return j;
 }
 

@@ -6,6 +6,7 @@
 #include "common/credit/model/constants.h"
 #include "common/credit/policies/policy.h"
 #include "common/credit/policies/reliability.h"
+#include "common/credit/policies/robust.h"
 #include "common/wire/control/topics.h"
 #include "services/accounts/accounts_stage.h"
 #include "services/claims/state.h"
@@ -60,6 +61,13 @@ const char* ReasonOf(credit::ReplicationAdvice replication) {
     case credit::ReplicationAdvice::kSingle: return "";
   }
   return "";
+}
+
+double ReplicatedValid(const credit::HostRecord& host, AppId app) {
+  for (const credit::HostApp& row : host.apps) {
+    if (row.app == app) return row.replicated_valid;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -138,6 +146,8 @@ Result<json> Questions::Estimate(ProjectId project, const Job& job) {
     j["fpops_est"] = Number(job.fpops_est);
     j["runtime_s"] = speed.flops > 0 ? Number(job.fpops_est / speed.flops) : json();
   }
+  if (app->policy.kind == credit::PolicyKind::kRobust)
+    j["replication_probability"] = Number(credit::ReplicationProbability(ReplicatedValid(record, app->id)));
   if (row != nullptr && row->turnaround.n > 0) j["turnaround_s"] = Number(row->turnaround.mean);
   if (replication != credit::ReplicationAdvice::kSingle) j["reason"] = ReasonOf(replication);
   return j;

@@ -423,9 +423,9 @@ TEST_P(CorrectionSeeds, EveryInvalidResultIsReinstatedOnce) {
 
 TEST_P(CorrectionSeeds, RepricingByTheSameVersionChangesNothing) {
   GenerateOptions options = Paying(GetParam());
-  options.apps = 8;
-  options.policies = {"benchmark",      "assigned", "runtime",   "none",
-                      "reported-flops", "boinc",    "creditnew", "creditnew-v2"};
+  options.apps = 9;
+  options.policies = {"benchmark", "assigned",  "runtime",      "none",  "reported-flops",
+                      "boinc",     "creditnew", "creditnew-v2", "robust"};
   options.owner_changes = 0.3;
   Recorder run;
   run.Play(Generate(options));

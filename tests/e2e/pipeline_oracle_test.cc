@@ -82,8 +82,8 @@ TEST_P(PipelineSeeds, CreditNewGrantsFollowFromTheirRecords) {
 
 TEST_P(PipelineSeeds, PoliciesWithHistoryDoNotDependOnPartitions) {
   GenerateOptions options = Eventful(GetParam());
-  options.policies = {"boinc", "creditnew-v2", "creditnew"};
-  options.apps = 3;
+  options.policies = {"boinc", "creditnew-v2", "creditnew", "robust"};
+  options.apps = 4;
   options.versions = 4;
   options.results = 3000;
   options.hosts = 40;

@@ -132,9 +132,9 @@ GenerateOptions RestlessOptions(std::uint64_t seed, std::uint64_t results) {
   options.results = results;
   options.hosts = 40;
   options.users = 12;
-  options.apps = 5;
+  options.apps = 6;
   options.versions = 4;
-  options.policies = {"creditnew", "boinc", "creditnew-v2", "runtime", "assigned"};
+  options.policies = {"creditnew", "boinc", "creditnew-v2", "runtime", "assigned", "robust"};
   options.ownerless_hosts = 0.1;
   options.late = 0.08;
   options.out_of_order = 0.2;

@@ -86,7 +86,8 @@ const char* BadDispatch(const v1::Dispatch& d) {
 
 const char* BadApp(const v1::App& a) {
   static const std::set<std::string> kPolicies = {"benchmark", "reported-flops", "creditnew-v2", "creditnew",
-                                                  "boinc",     "runtime",        "assigned",     "none"};
+                                                  "boinc",     "runtime",        "assigned",     "none",
+                                                  "robust"};
   if (a.app() == 0) return "MISSING_FIELD";
   if (!a.policy().empty() && kPolicies.count(a.policy()) == 0) return "UNKNOWN_POLICY";
   if (a.policy().empty() && a.has_constants()) return "MISSING_FIELD";
@@ -162,7 +163,7 @@ OraclePolicy::OraclePolicy(std::string name, v1::PolicyConstants constants)
     : name_(std::move(name)), constants_(std::move(constants)) {}
 
 bool OraclePolicy::priced() const {
-  return name_ != "creditnew" && name_ != "creditnew-v2" && name_ != "boinc";
+  return name_ != "creditnew" && name_ != "creditnew-v2" && name_ != "boinc" && name_ != "robust";
 }
 
 // A day of 1 GFLOPS is worth 200 Cobblestones.

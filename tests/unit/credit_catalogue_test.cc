@@ -9,6 +9,7 @@
 #include "common/credit/policies/creditnew.h"
 #include "common/credit/policies/creditnew_v2.h"
 #include "common/credit/policies/policy.h"
+#include "common/credit/policies/robust.h"
 #include "common/credit/policies/runtime_policy.h"
 #include "common/credit/policies/simple_policies.h"
 
@@ -83,6 +84,7 @@ TEST(PolicyNamesTest, EveryKindHasANameAndAnObject) {
       {PolicyKind::kBoinc, "boinc", &BoincPolicy()},
       {PolicyKind::kCreditNew, "creditnew", &CreditNewPolicy()},
       {PolicyKind::kCreditNewV2, "creditnew-v2", &CreditNewV2Policy()},
+      {PolicyKind::kRobust, "robust", &RobustPolicy()},
       {PolicyKind::kBenchmark, "benchmark", &BenchmarkPolicy()},
       {PolicyKind::kReportedFlops, "reported-flops", &ReportedFlopsPolicy()},
       {PolicyKind::kRuntime, "runtime", &RuntimePolicy()},
@@ -95,7 +97,7 @@ TEST(PolicyNamesTest, EveryKindHasANameAndAnObject) {
     EXPECT_EQ(&PolicyFor(c.kind), c.policy) << c.name;
     objects.insert(c.policy);
   }
-  EXPECT_EQ(objects.size(), 8u);
+  EXPECT_EQ(objects.size(), 9u);
   for (const char* unknown : {"", "BOINC", "creditnew-v3", "creditnew "}) {
     EXPECT_FALSE(PolicyKindByName(unknown).has_value()) << unknown;
   }
@@ -134,6 +136,16 @@ TEST(PolicyConstantsTest, EveryPolicyHasItsOwnDefaults) {
     EXPECT_EQ(boinc.average_sample_limit, 10);
     EXPECT_EQ(boinc.host_scale_min_samples, 10);
   }
+  const Constants robust = DefaultConstants(PolicyKind::kRobust);
+  EXPECT_EQ(robust.host_average_samples, 50);
+  EXPECT_EQ(robust.host_average_weight, 0.02);
+  EXPECT_EQ(robust.average_sample_limit, 3);
+  EXPECT_EQ(robust.error_rate_keep, 0.98);
+  EXPECT_EQ(robust.error_rate_add, 0.02);
+  EXPECT_TRUE(robust.version_median);
+  EXPECT_EQ(robust.budget_factor, 1.04);
+  EXPECT_EQ(robust.failure_weight, 2.25);
+  EXPECT_EQ(robust.failure_allowance, 0.03);
   const Constants v2 = DefaultConstants(PolicyKind::kCreditNewV2);
   EXPECT_EQ(v2.gpu_only_factor, 1);
   EXPECT_EQ(v2.replication, Replication::kMin);

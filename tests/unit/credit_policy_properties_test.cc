@@ -10,6 +10,7 @@
 
 #include "common/credit/policies/creditnew.h"
 #include "common/credit/policies/creditnew_v2.h"
+#include "common/credit/policies/robust.h"
 #include "common/credit/policies/replicas.h"
 #include "common/credit/policies/simple_policies.h"
 #include "tests/unit/credit_world.h"
@@ -27,6 +28,7 @@ const std::vector<Kind>& Kinds() {
       {PolicyKind::kCreditNew, &CreditNewPolicy()}, {PolicyKind::kCreditNewV2, &CreditNewV2Policy()},
       {PolicyKind::kBenchmark, &BenchmarkPolicy()}, {PolicyKind::kReportedFlops, &ReportedFlopsPolicy()},
       {PolicyKind::kAssigned, &AssignedPolicy()},   {PolicyKind::kNone, &NonePolicy()},
+      {PolicyKind::kRobust, &RobustPolicy()},
   };
   return kinds;
 }

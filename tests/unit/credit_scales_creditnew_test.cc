@@ -7,6 +7,7 @@
 
 #include "common/credit/policies/creditnew.h"
 #include "common/credit/policies/creditnew_v2.h"
+#include "common/credit/policies/robust.h"
 #include "common/credit/policies/simple_policies.h"
 #include "tests/unit/credit_world.h"
 
@@ -265,6 +266,69 @@ TEST_F(ScalesTest, TheMedianOfAnEvenNumberOfHostsLiesBetweenTheMiddleTwo) {
   world.RemoveVersion(kCpuVersion);
   world.Tick({});
   EXPECT_TRUE(world.coordinator.host_means.empty());
+}
+
+// ---- robust: docs/rules.md, section 54 ----
+
+class RobustScalesTest : public testing::Test {
+ protected:
+  // `jobs` jobs of each of `hosts` hosts, all of which measure `pfc`.
+  void Add(std::int64_t version, std::uint64_t hosts, int jobs, double pfc) {
+    for (std::uint64_t host = 0; host < hosts; ++host) {
+      for (int job = 0; job < jobs; ++job)
+        samples.push_back(
+            PfcSample(version, pfc, ++number, 1000 * static_cast<std::uint64_t>(version) + host));
+    }
+  }
+  World world{RobustPolicy(), PolicyKind::kRobust};
+  std::vector<Sample> samples;
+  std::uint64_t number = 0;
+};
+
+TEST_F(RobustScalesTest, OneCpuVersionIsEnoughAndOnlyHostsWithTenResultsHaveAVote) {
+  Add(kCpuVersion, 30, 11, 2);
+  Add(kSecondCpuVersion, 200, 5, 50);
+  world.Tick(samples);
+  EXPECT_EQ(world.AppScales().min_avg_pfc, 2);
+}
+
+TEST_F(RobustScalesTest, ClassMeansCountHostsNotResults) {
+  Add(kCpuVersion, 60, 11, 2);
+  Add(kSecondCpuVersion, 20, 300, 6);
+  world.Tick(samples);
+  EXPECT_EQ(world.AppScales().min_avg_pfc, 3);  // (60 x 2 + 20 x 6)/80
+}
+
+TEST_F(RobustScalesTest, AVersionOfFewHostsDoesNotSetTheCreditOfTheApp) {
+  Add(kCpuVersion, 30, 11, 2);
+  Add(kGpuVersion, 19, 300, 0.001);  // X would be the lesser mean
+  world.Tick(samples);
+  EXPECT_EQ(world.AppScales().min_avg_pfc, 2);
+  Add(kGpuVersion, 20, 300, 1);
+  World enough{RobustPolicy(), PolicyKind::kRobust};
+  samples.clear();
+  Add(kCpuVersion, 30, 11, 2);
+  Add(kGpuVersion, 20, 300, 1);
+  enough.Tick(samples);
+  EXPECT_EQ(enough.AppScales().min_avg_pfc, 1);
+}
+
+TEST_F(RobustScalesTest, ASmallAppCountsTheHostsThatItHas) {
+  Add(kCpuVersion, 10, 11, 2);
+  world.Tick(samples);
+  EXPECT_EQ(world.AppScales().min_avg_pfc, 2);
+}
+
+TEST_F(RobustScalesTest, TheMeanMovesByTwoPercentATick) {
+  Add(kCpuVersion, 30, 11, 2);
+  world.SetMinAvgPfc(1);
+  world.Tick(samples);
+  EXPECT_EQ(world.AppScales().min_avg_pfc, 1.02);
+  world.Tick({});
+  EXPECT_DOUBLE_EQ(world.AppScales().min_avg_pfc, 1.02 * 1.02);
+  world.SetMinAvgPfc(4);
+  world.Tick({});
+  EXPECT_EQ(world.AppScales().min_avg_pfc, 4 / 1.02);
 }
 
 TEST_F(ScalesTest, AppsOfTheSimplePoliciesGetScalesToo) {

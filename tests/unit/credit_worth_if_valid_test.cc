@@ -32,6 +32,7 @@ std::optional<WorthIfValid> Judge(World& world, const Job& job, const HostRecord
 constexpr PolicyKind kAllKinds[] = {
     PolicyKind::kNone,      PolicyKind::kBoinc,    PolicyKind::kCreditNew, PolicyKind::kCreditNewV2,
     PolicyKind::kBenchmark, PolicyKind::kAssigned, PolicyKind::kRuntime,   PolicyKind::kReportedFlops,
+    PolicyKind::kRobust,
 };
 
 TEST(WorthIfValid, EqualsTheCreditOfAValidResultUnderEveryPolicy) {

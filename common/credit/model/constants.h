@@ -47,6 +47,10 @@ struct Constants {
   bool version_median = false;
   double gpu_only_factor = 0.1;  // BOINC's default
   double reported_credit_limit = 0;
+  // robust (policies/robust.h):
+  double budget_factor = 1.04;      // claims of a host and app / their default claims, at most
+  double failure_weight = 2.25;     // size of a job that failed, in average jobs
+  double failure_allowance = 0.03;  // failure rate at which a claim is neither raised nor lowered
 
   friend bool operator==(const Constants&, const Constants&) = default;
   template <class Self, class F>
@@ -55,7 +59,8 @@ struct Constants {
       s.version_average_weight, s.average_sample_limit, s.host_scale_min_samples, s.host_scale_limit,
       s.one_time_cheat_factor, s.error_rate_initial, s.error_rate_keep, s.error_rate_add, s.multiplier,
       s.replication, s.benchmark, s.max_peak_flops_cpu, s.max_peak_flops_gpu, s.max_devices, s.claim_limit,
-      s.max_credit_per_job, s.version_median, s.gpu_only_factor, s.reported_credit_limit);
+      s.max_credit_per_job, s.version_median, s.gpu_only_factor, s.reported_credit_limit, s.budget_factor,
+      s.failure_weight, s.failure_allowance);
   }
 };
 

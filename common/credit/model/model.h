@@ -27,6 +27,7 @@ enum class PolicyKind : std::uint8_t {
   kReportedFlops = 5,
   kRuntime = 6,
   kAssigned = 7,
+  kRobust = 8,
 };
 
 // Frozen numbers, defined in schemas/internal.proto, Mode.
@@ -112,16 +113,19 @@ struct HostVersion {
   }
 };
 
-// The record of one (host, app) over all versions (creditnew-v2).
+// The record of one (host, app) over all versions (creditnew-v2, robust).
 struct HostApp {
   AppId app;
-  double weight = 0;     // sum of E, FLOPs
-  double npfc_mean = 0;  // mean of NPFC/E, weighted by E
+  double weight = 0;     // creditnew-v2: sum of E, FLOPs
+  double npfc_mean = 0;  // creditnew-v2: mean of NPFC/E, weighted by E
   double error_rate = 0;
+  double expected = 0;          // robust: sum of the results' default claims, FLOPs
+  double claimed = 0;           // robust: sum of their claims, FLOPs
+  double replicated_valid = 0;  // robust: replicated valid results since the last invalid one
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.app, s.weight, s.npfc_mean, s.error_rate);
+    f(s.app, s.weight, s.npfc_mean, s.error_rate, s.expected, s.claimed, s.replicated_valid);
   }
 };
 
@@ -186,6 +190,7 @@ struct CompletionFacts {
   std::array<RatedDevices, kResources> rated{};  // by Resource; part of the counts above
   std::optional<double> reported_flops;
   std::optional<double> reported_credit;
+  bool cancelled = false;  // the project had cancelled the job before it ended
 };
 
 // The validator's decision about one result.
@@ -259,6 +264,8 @@ enum ClaimFlag : std::uint32_t {
   // Not a claim: trickle payments of a result that was decided under another number of its host, without these
   // payments.
   kClaimPaidBefore = 1u << 19,
+  kClaimUncalibrated = 1u << 20,  // robust: the host's average has too few samples to price its jobs
+  kClaimOverBudget = 1u << 21,    // robust: limited by the budget of the host and app
 };
 
 // The claim of one result, with every input of its price: Policy::Price() computes the outcome from the other
@@ -302,6 +309,9 @@ struct Claim {
   double pfc = 0;
   double claimed = 0;
   double delay_bound = 0;
+  double failure_rate = 0;
+  double budget = 0;
+  double reliability = 0;
   std::vector<PaidPartial> paid;  // partial grants, in the order of the first grant to each user
   TrickleSettlement settlement = TrickleSettlement::kKeep;
 };

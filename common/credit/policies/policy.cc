@@ -6,6 +6,7 @@
 #include "common/credit/policies/boinc.h"
 #include "common/credit/policies/creditnew.h"
 #include "common/credit/policies/creditnew_v2.h"
+#include "common/credit/policies/robust.h"
 #include "common/credit/policies/runtime_policy.h"
 #include "common/credit/policies/simple_policies.h"
 
@@ -17,7 +18,7 @@ struct KindName {
   std::string_view name;
 };
 
-constexpr std::array<KindName, 8> kPolicyNames = {{
+constexpr std::array<KindName, 9> kPolicyNames = {{
     {PolicyKind::kNone, "none"},
     {PolicyKind::kBoinc, "boinc"},
     {PolicyKind::kCreditNew, "creditnew"},
@@ -26,6 +27,7 @@ constexpr std::array<KindName, 8> kPolicyNames = {{
     {PolicyKind::kReportedFlops, "reported-flops"},
     {PolicyKind::kRuntime, "runtime"},
     {PolicyKind::kAssigned, "assigned"},
+    {PolicyKind::kRobust, "robust"},
 }};
 
 // Indexed by the frozen numbers of Mode.
@@ -45,6 +47,7 @@ const Policy& PolicyFor(PolicyKind kind) {
     case PolicyKind::kReportedFlops: return ReportedFlopsPolicy();
     case PolicyKind::kRuntime: return RuntimePolicy();
     case PolicyKind::kAssigned: return AssignedPolicy();
+    case PolicyKind::kRobust: return RobustPolicy();
   }
   CheckFailed(__FILE__, __LINE__, "a policy for every kind", std::to_string(static_cast<int>(kind)));
 }
@@ -59,6 +62,14 @@ Constants DefaultConstants(PolicyKind kind) {
     case PolicyKind::kCreditNewV2:
       constants.replication = Replication::kMin;  // S001, 'Replication and cheating'
       constants.gpu_only_factor = 1;              // docs/rules.md, section 9
+      break;
+    case PolicyKind::kRobust:
+      constants.host_average_samples = 50;  // docs/rules.md, section 54, for all of these
+      constants.host_average_weight = 0.02;
+      constants.average_sample_limit = 3;
+      constants.error_rate_keep = 0.98;
+      constants.error_rate_add = 0.02;
+      constants.version_median = true;
       break;
     default: break;
   }

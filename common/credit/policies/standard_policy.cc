@@ -95,9 +95,11 @@ void AddUnlessItOverflows(const AverageRule& rule, double sample, AnyAverage& av
   if (IsFinite(next)) average = next;
 }
 
-void UpdateStatistics(const ValidatedJob& job, const Claim& claim, const Measure& measure) {
+void UpdateStatistics(const ValidatedJob& job, const Claim& claim, const Measure& measure,
+                      bool with_anonymous) {
   const AverageRule rule = StandardHostRule(job.app.policy.constants);
-  if ((claim.flags & kClaimAnonymous) == 0) AddFiniteSample(rule, measure.ratio, job.row.pfc);
+  if (with_anonymous || (claim.flags & kClaimAnonymous) == 0)
+    AddFiniteSample(rule, measure.ratio, job.row.pfc);
   AddFiniteSample(rule, measure.elapsed / claim.fpops_est, job.row.et);
   if (claim.sent_time > 0) AddFiniteSample(rule, claim.received_time - claim.sent_time, job.row.turnaround);
 }
@@ -141,9 +143,12 @@ void StandardPolicy::OnFailure(const CompletionFacts& attempt, const InForce& in
     case Outcome::kClientError: failure = Failure::kCrash; break;
     case Outcome::kAbortedByUser: failure = Failure::kAborted; break;
     case Outcome::kTimeout: failure = Failure::kTimeout; break;
+    case Outcome::kAbortedByProject:
+      if (attempt.cancelled || !DoubtsCancellation()) return;
+      failure = Failure::kAborted;
+      break;
     case Outcome::kUnknown:
-    case Outcome::kSuccess:
-    case Outcome::kAbortedByProject: return;
+    case Outcome::kSuccess: return;
   }
   HostVersion& row = HostVersionFor(host, *app, attempt.version, in_force.catalogue);
   const Attempt failed{
@@ -190,8 +195,14 @@ ClaimDecision StandardPolicy::OnValidation(const CompletionFacts& completion,
                          HostVersionFor(host, *app, completion.version, in_force.catalogue),
                          IsGpuVersion(completion.version, in_force.catalogue)};
   const Constants& constants = app->policy.constants;
-  const Attempt attempt{
-      in_force, *app, host, job.row, validation.now, completion.sent_time, DelayBound(completion, *app)};
+  const Attempt attempt{in_force,
+                        *app,
+                        host,
+                        job.row,
+                        validation.now,
+                        completion.sent_time,
+                        DelayBound(completion, *app),
+                        validation.state == ValidateState::kInvalid};
   if (completion.sent_time > 0) Sent(attempt);
   NoteSuccess(FullQuota(in_force.catalogue.settings, host, job.gpu), job.row);
   if (validation.state == ValidateState::kInvalid) {
@@ -209,10 +220,10 @@ ClaimDecision StandardPolicy::OnValidation(const CompletionFacts& completion,
   if ((claim.flags & kClaimSanityFailed) != 0 && InsaneClaimChangesNothing()) return decision;
 
   const Measure measure = MeasureJob(claim, StatisticsPeakFlops(job, claim));
-  const bool counted = measure.sane && !validation.runtime_outlier;
+  const bool counted = measure.sane && !validation.runtime_outlier && IsMeasurement(claim);
   decision.has_sample = true;
   decision.sample = SampleOf(claim, measure, counted);
-  if (counted) UpdateStatistics(job, claim, measure);
+  if (counted) UpdateStatistics(job, claim, measure, AveragesAnonymous());
   NoteValid(!validation.unreplicated, constants, job.row);
   Learn(job, claim, measure, counted, decision.sample);
   return decision;

@@ -50,6 +50,7 @@ struct Attempt {
   double now = 0;          // UNIX s
   double sent_time = 0;    // UNIX s; 0: unknown
   double delay_bound = 0;  // s
+  bool invalid = false;    // the attempt returned a result that was invalid
 };
 
 class StandardPolicy : public Policy {
@@ -74,6 +75,12 @@ class StandardPolicy : public Policy {
   virtual void Learn(const ValidatedJob&, const Claim&, const Measure&, bool /*counted*/, Sample&) const {}
   // True: a claim that failed the sanity check has no sample and changes neither statistics nor error rate.
   [[nodiscard]] virtual bool InsaneClaimChangesNothing() const { return false; }
+  // False: the claim prices its result, but changes no average of its version or host.
+  [[nodiscard]] virtual bool IsMeasurement(const Claim&) const { return true; }
+  // True: the results of an anonymous version enter the host's average of that version.
+  [[nodiscard]] virtual bool AveragesAnonymous() const { return false; }
+  // True: an outcome ABORTED_BY_PROJECT of a job that the project had not cancelled is the user's abort.
+  [[nodiscard]] virtual bool DoubtsCancellation() const { return false; }
   // A job was sent; called for the dispatch, and again for the failure or validation of a job with a sent time.
   virtual void Sent(const Attempt&) const {}
   // A job ended in error, was aborted by the user, timed out, or its result was invalid.

@@ -11,11 +11,15 @@
 namespace cobblestone::credit {
 namespace {
 
+constexpr double kMinHostsOfVersion = 20;  // robust
+constexpr double kMaxChangeOfMean = 1.02;  // robust: of min_avg_pfc(A) at one tick
+
 // One version of the app: the inputs of its new scale.
 struct Version {
   const AppVersionRow* row = nullptr;
   VersionScale* scale = nullptr;
   double mean = 0;      // PFCmean(V) in force: of samples, or the median over hosts
+  double weight = 0;    // in the mean of its class: samples; robust: hosts
   bool above = false;   // more samples than the threshold
   bool counts = false;  // `above` and not deprecated
   bool gpu = false;
@@ -65,34 +69,57 @@ void ApplySamples(const AppRow& app, std::span<const Sample> samples, const Cata
   }
 }
 
-// S000: PFCmean(V) "as the sample-median value of PFCmean(H, V)". Even number of hosts: mean of the two
-// middle values.
-double MedianOverHosts(const std::map<std::uint64_t, Average>& hosts) {
+// robust: a version that few hosts have used does not count beside versions that many hosts have used. Otherwise the
+// only user of a version would set the credit of the whole app.
+void LeaveOutRareVersions(std::vector<Version>& versions) {
+  const bool any = std::any_of(versions.begin(), versions.end(),
+                               [](const Version& version) { return version.weight >= kMinHostsOfVersion; });
+  if (!any) return;
+  for (Version& version : versions) version.counts = version.counts && version.weight >= kMinHostsOfVersion;
+}
+
+struct HostsMedian {
+  double hosts = 0;
+  double value = 0;
+};
+
+// S000: PFCmean(V) "as the sample-median value of PFCmean(H, V)", over the hosts with `min_samples` samples. Even
+// number of hosts: mean of the two middle values.
+HostsMedian MedianOverHosts(const std::map<std::uint64_t, Average>& hosts, double min_samples) {
   std::vector<double> means;
   means.reserve(hosts.size());
-  for (const auto& [host, average] : hosts) means.push_back(average.mean);
+  for (const auto& [host, average] : hosts) {
+    if (average.n >= min_samples) means.push_back(average.mean);
+  }
+  if (means.empty()) return {};
+  const auto count = static_cast<double>(means.size());
   const auto middle = means.begin() + static_cast<std::ptrdiff_t>(means.size() / 2);
   std::nth_element(means.begin(), middle, means.end());
-  if (means.size() % 2 == 1) return *middle;
-  return (*std::max_element(means.begin(), middle) + *middle) / 2;
+  if (means.size() % 2 == 1) return {count, *middle};
+  return {count, (*std::max_element(means.begin(), middle) + *middle) / 2};
 }
 
 // Versions of the app in the catalogue, ascending by id; with medians if the app has that option.
 std::vector<Version> CollectVersions(const AppRow& app, const Catalogue& catalogue, ScaleState& state) {
   const Constants& constants = app.policy.constants;
+  const bool by_hosts = app.policy.kind == PolicyKind::kRobust && constants.version_median;
   std::vector<Version> versions;
   for (const auto& [id, row] : catalogue.versions) {
     if (row.app != app.id || row.deleted) continue;
     VersionScale& scale = state.table.versions[id];
     const auto hosts = state.host_means.find(id);
-    const bool median = constants.version_median && hosts != state.host_means.end() && !hosts->second.empty();
+    HostsMedian median;
+    if (constants.version_median && hosts != state.host_means.end())
+      median = MedianOverHosts(hosts->second, by_hosts ? constants.host_scale_min_samples : 0);
     if (!constants.version_median && hosts != state.host_means.end()) state.host_means.erase(hosts);
-    scale.cached = median;
-    scale.cached_pfc = median ? Average{scale.pfc.n, MedianOverHosts(hosts->second)} : Average{};
-    const double mean = median ? scale.cached_pfc.mean : scale.pfc.mean;
+    scale.cached = median.hosts > 0;
+    scale.cached_pfc = scale.cached ? Average{scale.pfc.n, median.value} : Average{};
+    const double mean = scale.cached ? scale.cached_pfc.mean : scale.pfc.mean;
     const bool above = scale.pfc.n > constants.version_average_samples && mean > 0;
-    versions.push_back({&row, &scale, mean, above, above && !row.deprecated, row.IsGpu()});
+    versions.push_back({&row, &scale, mean, by_hosts ? median.hosts : scale.pfc.n, above,
+                        above && !row.deprecated, row.IsGpu()});
   }
+  if (by_hosts) LeaveOutRareVersions(versions);
   return versions;
 }
 
@@ -101,18 +128,18 @@ double FactorOf(const AppVersionRow& version, const Catalogue& catalogue, const 
   return it == catalogue.plan_class_factors.end() ? constants.gpu_only_factor : it->second;
 }
 
-// Mean over the samples of one kind of versions; `count`: versions that count.
+// Weighted mean over one kind of versions; `count`: versions that count.
 struct ClassMean {
   int count = 0;
-  double samples = 0;
+  double weight = 0;
   double sum = 0;
 
-  void Add(double n, double mean) {
+  void Add(double weight_of_one, double mean) {
     count += 1;
-    samples += n;
-    sum += n * mean;
+    weight += weight_of_one;
+    sum += weight_of_one * mean;
   }
-  [[nodiscard]] double Mean() const { return count == 0 ? 0 : sum / samples; }
+  [[nodiscard]] double Mean() const { return weight > 0 ? sum / weight : 0; }
 };
 
 struct ClassMeans {
@@ -130,10 +157,9 @@ ClassMeans MeansOf(const std::vector<Version>& versions, const Catalogue& catalo
   for (const Version& version : versions) {
     if (!version.row->deprecated) (version.gpu ? any_gpu : any_cpu) = true;
     if (!version.counts) continue;
-    (version.gpu ? means.gpu : means.cpu).Add(version.scale->pfc.n, version.mean);
+    (version.gpu ? means.gpu : means.cpu).Add(version.weight, version.mean);
     if (version.gpu) {
-      means.gpu_with_factor.Add(version.scale->pfc.n,
-                                FactorOf(*version.row, catalogue, constants) * version.mean);
+      means.gpu_with_factor.Add(version.weight, FactorOf(*version.row, catalogue, constants) * version.mean);
     }
   }
   means.gpu_only = means.cpu.count == 0 && (means.gpu.count > 0 || (any_gpu && !any_cpu));
@@ -152,15 +178,19 @@ void ScaleCreditNew(const AppRow& app, const Catalogue& catalogue, std::vector<V
   const ClassMeans means = MeansOf(versions, catalogue, constants);
   scale.cpu_mean = means.cpu.Mean();
   scale.gpu_mean = means.gpu.Mean();
+  const bool robust = app.policy.kind == PolicyKind::kRobust;
   double x = 0;
   if (means.cpu.count > 0 && means.gpu.count > 0) {
     x = std::min(scale.cpu_mean, scale.gpu_mean);
-  } else if (means.cpu.count >= kMinVersionsForScale) {
+  } else if (means.cpu.count >= (robust ? 1 : kMinVersionsForScale)) {
     x = scale.cpu_mean;
   } else if (means.gpu_only) {
     x = means.gpu_with_factor.Mean();
   }
   if (x > 0) {
+    if (robust && scale.defined && scale.min_avg_pfc > 0) {
+      x = std::clamp(x, scale.min_avg_pfc / kMaxChangeOfMean, scale.min_avg_pfc * kMaxChangeOfMean);
+    }
     scale.min_avg_pfc = x;
     scale.defined = true;
   }

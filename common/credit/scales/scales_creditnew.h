@@ -15,6 +15,10 @@
 //                        min_avg_pfc(A) = mean of factor x PFCmean(V), once a version counts
 //   The versions that count decide which kinds the app has; while no version counts, all versions that are not
 //   deprecated decide.
+// robust
+//   As creditnew, except: PFCmean(V) is the median over the hosts with host_scale_min_samples samples; class means are
+//   taken over these hosts; one CPU version is enough for X; a version with fewer than 20 such hosts counts only while
+//   no version of the app has 20; min_avg_pfc(A) changes by at most 2 % at one tick.
 // creditnew-v2
 //   X = the least PFC*(V) of the versions that count, S(V) = X/PFC*(V): never above 1; GPU versions only:
 //   times the factor, from the first job on. NPFC*(A) from the samples, with the scale that was in force

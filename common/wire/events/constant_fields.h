@@ -39,6 +39,9 @@ inline constexpr ConstantField kConstantFields[] = {
     COBBLESTONE_CONSTANT(max_credit_per_job),
     COBBLESTONE_CONSTANT(gpu_only_factor),
     COBBLESTONE_CONSTANT(reported_credit_limit),
+    COBBLESTONE_CONSTANT(budget_factor),
+    COBBLESTONE_CONSTANT(failure_weight),
+    COBBLESTONE_CONSTANT(failure_allowance),
 };
 
 #undef COBBLESTONE_CONSTANT

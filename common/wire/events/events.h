@@ -284,6 +284,9 @@ struct ConstantChanges {
   std::optional<bool> version_median;
   std::optional<double> gpu_only_factor;
   std::optional<double> reported_credit_limit;
+  std::optional<double> budget_factor;
+  std::optional<double> failure_weight;
+  std::optional<double> failure_allowance;
 
   friend bool operator==(const ConstantChanges&, const ConstantChanges&) = default;
 };

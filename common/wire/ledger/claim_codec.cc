@@ -7,7 +7,7 @@
 namespace cobblestone::wire {
 namespace {
 
-constexpr std::size_t kFields = 38;
+constexpr std::size_t kFields = 41;
 static_assert(kFields * kMaxScalarField <= kMaxClaimSize);
 
 constexpr std::uint32_t kPaidField = 40;
@@ -71,6 +71,9 @@ void EncodeClaim(const credit::Claim& c, std::string* out) {
   w.Double(36, c.pfc);
   w.Double(37, c.claimed);
   w.Double(38, c.delay_bound);
+  w.Double(43, c.failure_rate);
+  w.Double(44, c.budget);
+  w.Double(45, c.reliability);
   out->append(w.written());
   if (c.paid.empty() && c.settlement == credit::TrickleSettlement::kKeep) return;
   for (const credit::PaidPartial& paid : c.paid) {
@@ -134,6 +137,9 @@ bool DecodeClaim(std::string_view bytes, credit::Claim* c) {
       case BytesTag(kPaidField):
         if (!ReadPaid(r.Bytes(), &c->paid.emplace_back())) return false;
         break;
+      case DoubleTag(43): c->failure_rate = r.Double(); break;
+      case DoubleTag(44): c->budget = r.Double(); break;
+      case DoubleTag(45): c->reliability = r.Double(); break;
       case VarintTag(41): c->settlement = NarrowEnum<credit::TrickleSettlement>(r.Varint()); break;
       default: r.Skip(tag); break;
     }

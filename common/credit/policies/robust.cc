@@ -1,0 +1,165 @@
+#include "common/credit/policies/robust.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "common/credit/model/low_average.h"
+#include "common/credit/policies/replicas.h"
+#include "common/credit/policies/standard_policy.h"
+#include "common/credit/scales/job_scales.h"
+
+namespace cobblestone::credit {
+namespace {
+
+constexpr std::uint32_t kPriceFlags = kClaimPfcClamped | kClaimOneTimeCheat | kClaimSanityFailed |
+                                      kClaimHasHostScale | kClaimOverBudget | kClaimNoClaim;
+constexpr double kChecksPerResult = 0.1;  // bounds the gain of invented results to this
+
+// A new record takes over the failures that another policy has counted for the host's versions of the app.
+HostApp& HostAppFor(HostRecord& host, const AppRow& app) {
+  for (HostApp& row : host.apps) {
+    if (row.app == app.id) return row;
+  }
+  HostApp made;
+  made.app = app.id;
+  made.error_rate = app.policy.constants.error_rate_initial;
+  double samples = 0;
+  for (const HostVersion& row : host.versions) {
+    if (row.app != app.id || row.et.n <= samples) continue;
+    samples = row.et.n;
+    made.error_rate = row.error_rate;
+  }
+  host.apps.push_back(made);
+  return host.apps.back();
+}
+
+// F: the part of a host's work that it has returned, if each failed job was as large as `failure_weight` average ones.
+double ReturnedShare(double failure_rate, const Constants& constants) {
+  const double returned = 1 - std::max(1.0, constants.failure_weight) * failure_rate;
+  return returned > 0 ? returned / (1 - failure_rate) : 0;
+}
+
+// D x R, FLOPs.
+double ExpectedPfc(const Claim& claim, const Constants& constants) {
+  return DefaultPfc(claim) * Reliability(claim.failure_rate, constants);
+}
+
+double MeasuredPfc(const Measure& measure, const Constants& constants, Claim& claim) {
+  const double limit = constants.average_sample_limit * claim.host_pfc_mean;
+  if (measure.ratio > limit) claim.flags |= kClaimOneTimeCheat;
+  claim.flags |= kClaimHasHostScale;
+  return ExpectedPfc(claim, constants) * (std::min(measure.ratio, limit) / claim.host_pfc_mean);
+}
+
+class Robust final : public StandardPolicy {
+ public:
+  void Price(Claim& claim, const Constants& constants) const override {
+    claim.flags &= ~kPriceFlags;
+    claim.reliability = Reliability(claim.failure_rate, constants);
+    const Measure measure = MeasureJob(claim, claim.benchmark);
+    if (measure.clamped) claim.flags |= kClaimPfcClamped;
+    if (!measure.sane) {
+      claim.pfc = ExpectedPfc(claim, constants);
+      claim.mode = Mode::kDefaultPfc;
+      claim.flags |= kClaimSanityFailed;
+    } else if ((claim.flags & kClaimUncalibrated) != 0) {
+      claim.pfc = ExpectedPfc(claim, constants);
+      claim.mode = Mode::kApproximate;
+    } else {
+      claim.pfc = MeasuredPfc(measure, constants, claim);
+      claim.mode = Mode::kNormal;
+    }
+    if (claim.pfc > claim.budget) {
+      claim.pfc = claim.budget;
+      claim.flags |= kClaimOverBudget;
+    }
+    FinishClaim(constants, claim);
+  }
+
+  Settlement Settle(std::span<const Claim> claims, double cap, const Constants&) const override {
+    Counted counted = CountClaims(claims, kClaimUncalibrated, cap);
+    if (counted.claims.empty()) counted = CountClaims(claims, 0, cap);
+    Settlement settlement;
+    settlement.modes = std::move(counted.modes);
+    std::vector<double>& values = counted.claims;
+    if (values.empty()) {
+      settlement.credit = counted.capped ? cap : 0;
+      return settlement;
+    }
+    std::sort(values.begin(), values.end());  // the sum must not depend on the order of the claims
+    const double credit = LowAverage(values);
+    // Not finite: the sum of the claims is 0, or overflows.
+    settlement.credit =
+        std::isfinite(credit) ? std::clamp(credit, values.front(), values.back()) : values.front();
+    return settlement;
+  }
+
+ protected:
+  void FillInputs(const ValidatedJob& job, Claim& claim) const override {
+    const Constants& constants = job.app.policy.constants;
+    claim.benchmark = LimitedPeakFlops(job.completion, job.gpu, constants);
+    const VersionInForce version = FindVersionInForce(job.in_force.scales, claim.version);
+    claim.version_pfc_n = version.pfc.n;
+    claim.version_pfc_mean = version.pfc.mean;
+    claim.version_scale = version.scale;
+    if (const auto min_avg_pfc = FindMinAvgPfc(job.in_force.scales, claim.app)) {
+      claim.flags |= kClaimMinAvgDefined;
+      claim.min_avg_pfc = *min_avg_pfc;
+    }
+    claim.host_pfc_n = job.row.pfc.n;
+    claim.host_pfc_mean = job.row.pfc.mean;
+    if (!(job.row.pfc.n >= constants.host_scale_min_samples && job.row.pfc.mean > 0))
+      claim.flags |= kClaimUncalibrated;
+    const HostApp& record = HostAppFor(job.host, job.app);
+    claim.failure_rate = record.error_rate;
+    claim.budget = std::max(
+        0.0, constants.budget_factor * (record.expected + ExpectedPfc(claim, constants)) - record.claimed);
+  }
+
+  double StatisticsPeakFlops(const ValidatedJob&, const Claim& claim) const override {
+    return claim.benchmark;
+  }
+  bool InsaneClaimChangesNothing() const override { return true; }
+  bool IsMeasurement(const Claim& claim) const override { return (claim.flags & kClaimLate) == 0; }
+  bool AveragesAnonymous() const override { return true; }
+  bool DoubtsCancellation() const override { return true; }
+
+  void Learn(const ValidatedJob& job, const Claim& claim, const Measure&, bool, Sample&) const override {
+    HostApp& record = HostAppFor(job.host, job.app);
+    record.error_rate *= job.app.policy.constants.error_rate_keep;
+    if ((claim.flags & kClaimLate) != 0) return;
+    if (claim.awaited >= 2) record.replicated_valid += 1;
+    const double expected = record.expected + ExpectedPfc(claim, job.app.policy.constants);
+    const double claimed = record.claimed + claim.pfc;
+    if (!std::isfinite(expected) || !std::isfinite(claimed)) return;
+    record.expected = expected;
+    record.claimed = claimed;
+  }
+
+  void Failed(const Attempt& attempt) const override {
+    const Constants& constants = attempt.app.policy.constants;
+    HostApp& record = HostAppFor(attempt.host, attempt.app);
+    record.error_rate = record.error_rate * constants.error_rate_keep + constants.error_rate_add;
+    if (attempt.invalid) record.replicated_valid = 0;
+  }
+};
+
+}  // namespace
+
+double Reliability(double failure_rate, const Constants& constants) {
+  const double allowed = ReturnedShare(constants.failure_allowance, constants);
+  return allowed > 0 ? ReturnedShare(failure_rate, constants) / allowed : 1;
+}
+
+double ReplicationProbability(double replicated_valid) {
+  return 1 / (1 + kChecksPerResult * replicated_valid);
+}
+
+const Policy& RobustPolicy() {
+  static const Robust policy;
+  return policy;
+}
+
+}  // namespace cobblestone::credit

@@ -1,0 +1,47 @@
+// Policy `robust`: a host's claims follow what its jobs measure, but their sum follows what its jobs were estimated at.
+// No report can raise it, a host that does not return all its jobs is paid less, and a new identity earns no more than
+// an old one (docs/rules.md, section 54; the attacks: docs/lab.md).
+//
+//   x          PFC/E of the job
+//   D          X x E, the default claim; X = min_avg_pfc(A), here from the medians over hosts (scales_creditnew.h)
+//   R          reliability: F(failure rate)/F(failure_allowance), F(f) = (1 - failure_weight f)/(1 - f), at least 0
+//   calibrated host: its average of the version has host_scale_min_samples samples
+//     claim    D x min(x, average_sample_limit x mean)/mean x R, mean = PFCmean(H,V) before this result
+//   any other host, and PFC infinite, NaN, negative or above the bound
+//     claim    D x R
+//   budget     the sum of a host's claims in an app is at most budget_factor x the sum of its D x R
+//   granted    the low average of the calibrated claims (low_average.h); if there is none, of all claims
+//
+// The failure rate is the recent average over the host's jobs of the app, all versions together: an error, abort,
+// time-out or invalid result counts 1, a valid result 0. The user's abort is not excused by an exit status: a job was
+// cancelled by the project if the completion says so (`cancelled`). A result of an anonymous version, or of a version
+// that has left the catalogue, is priced like any other. A late result changes no average and no budget.
+//
+// Meaning of the policy's inputs in a claim (all others: schemas/internal.proto):
+//   benchmark       peak FLOP/s after the project's limits; peak_flops is the scheduler's value
+//   version_*       median over hosts and scale of the epoch `epoch`; shown, not used
+//   min_avg_pfc     X, if kClaimMinAvgDefined
+//   host_pfc_*      the average of host and version before this result
+//   failure_rate    before this result
+//   budget          FLOPs that the budget leaves for this claim
+//   flags           kClaimUncalibrated: the host is not calibrated
+// Set by Price(): mode, pfc, claimed, reliability, kClaimPfcClamped, kClaimOneTimeCheat (x was cut), kClaimSanityFailed,
+// kClaimHasHostScale, kClaimOverBudget, kClaimNoClaim.
+#pragma once
+
+#include "common/credit/policies/policy.h"
+
+namespace cobblestone::credit {
+
+const Policy& RobustPolicy();
+
+// R. 1 at failure_allowance, more below, 0 from a failure rate of 1/failure_weight on. A failure_weight below 1 would
+// pay for failures, and counts as 1.
+[[nodiscard]] double Reliability(double failure_rate, const Constants& constants);
+
+// Probability with which a result of the host should be replicated: 1/(1 + 0.1 n), n the replicated valid results of
+// the host and app since its last invalid result. A host that builds up n by honest work and then invents results
+// until a check finds one has 0.1 n invented results for n honest ones: it gains at most a tenth for every n.
+[[nodiscard]] double ReplicationProbability(double replicated_valid);
+
+}  // namespace cobblestone::credit

@@ -1,0 +1,229 @@
+// Policy `robust`, rule by rule (docs/rules.md, section 54). Worked numbers: credit_world.h.
+#include "common/credit/policies/robust.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tests/unit/credit_world.h"
+
+namespace cobblestone::credit {
+namespace {
+
+class RobustTest : public testing::Test {
+ protected:
+  // A host with 40 results and no failures: its claims are its measurements, relative to `mean`.
+  HostRecord Calibrated(double mean, std::int64_t version = kCpuVersion) {
+    HostRecord host = world.Trusted(40, mean, version);
+    host.apps = {{.app = world.app, .error_rate = world.Rules().failure_allowance}};
+    return host;
+  }
+  [[nodiscard]] static Job Sized(double times) {
+    return {
+        .elapsed = times * kSeconds, .received = times * kSeconds + 100, .validated = times * kSeconds + 200};
+  }
+  double FailureRate(const HostRecord& of) { return of.apps.at(0).error_rate; }
+
+  World world{RobustPolicy(), PolicyKind::kRobust};
+  HostRecord host;
+};
+
+TEST_F(RobustTest, ANewHostEarnsTheEstimateWhateverItReports) {
+  world.SetMinAvgPfc(0.5);
+  for (int job = 0; job < 10; ++job) {
+    const Claim claim = world.ClaimOf(Sized(job % 2 == 0 ? 50 : 0.01), host);
+    EXPECT_EQ(claim.mode, Mode::kApproximate);
+    EXPECT_TRUE(Has(claim, kClaimUncalibrated));
+    EXPECT_DOUBLE_EQ(claim.claimed, 10 * Reliability(claim.failure_rate, world.Rules()));
+    EXPECT_TRUE(SamePriceAgain(world.policy, claim, world.Rules()));
+    EXPECT_EQ(claim.reliability, Reliability(0.1 * std::pow(0.98, job), world.Rules()));
+  }
+  EXPECT_EQ(world.ClaimOf({}, host).mode, Mode::kNormal);
+}
+
+TEST_F(RobustTest, ACalibratedHostIsPaidByWhatTheJobMeasuresAgainstItsOwnAverage) {
+  world.SetMinAvgPfc(0.5);
+  host = Calibrated(4);  // a slow build of the app, or a wrong benchmark: four times the peak FLOPs per FLOP
+  host.apps[0].expected = 1000 * kE;
+  const Claim twice = world.ClaimOf(Sized(8), host);
+  EXPECT_EQ(twice.mode, Mode::kNormal);
+  EXPECT_DOUBLE_EQ(twice.claimed, 20 * 0.5 * 2);  // a job of twice the usual size for its estimate
+  EXPECT_TRUE(Has(twice, kClaimHasHostScale));
+  EXPECT_TRUE(SamePriceAgain(world.policy, twice, world.Rules()));
+  host = Calibrated(4);
+  host.apps[0].expected = 1000 * kE;
+  EXPECT_DOUBLE_EQ(world.ClaimOf(Sized(2), host).claimed, 20 * 0.5 * 0.5);
+}
+
+TEST_F(RobustTest, WhatIsPaidIsWhatIsAveragedSoThatASpikeCountsThreeTimesAtMost) {
+  host = Calibrated(1);
+  host.apps[0].expected = 1000 * kE;
+  const Claim spike = world.ClaimOf(Sized(20), host);
+  EXPECT_TRUE(Has(spike, kClaimOneTimeCheat));
+  EXPECT_EQ(spike.claimed, 3 * kFull);
+  EXPECT_DOUBLE_EQ(world.Row(host).pfc.mean, (40 + 3) / 41.0);
+}
+
+TEST_F(RobustTest, NoSeriesOfReportsRaisesTheSumOfClaimsAboveTheBudget) {
+  struct Series {
+    const char* what;
+    double (*of)(int);
+  };
+  const Series all[] = {
+      {"constant", [](int) { return 20.0; }},
+      {"ramp", [](int n) { return std::min(20.0, std::pow(1.01, n)); }},
+      {"steep ramp", [](int n) { return std::min(20.0, std::pow(1.3, n % 40)); }},
+      {"spikes", [](int n) { return n % 30 == 29 ? 20.0 : 1.0; }},
+      {"sandbag", [](int n) { return n < 12 ? 0.01 : 1.0; }},
+      {"small, then large", [](int n) { return n < 500 ? 0.001 : 20.0; }},
+      {"up and down", [](int n) { return n % 2 == 0 ? 10.0 : 0.1; }},
+  };
+  for (const Series& series : all) {
+    HostRecord cheat;
+    HostRecord honest;
+    double claimed = 0;
+    double deserved = 0;
+    for (int n = 0; n < 1000; ++n) {
+      claimed += world.ClaimOf(Sized(series.of(n)), cheat).claimed;
+      deserved += world.ClaimOf({}, honest).claimed;
+      EXPECT_LE(claimed, 1.04 * deserved * (1 + 1e-12)) << series.what << ", job " << n;
+    }
+    EXPECT_GT(claimed, 0) << series.what;
+  }
+}
+
+TEST_F(RobustTest, TheBudgetIsOfHostAndAppSoAnotherVersionStartsNoNewOne) {
+  host = Calibrated(1);
+  world.Row(host, kSecondCpuVersion).pfc = {40, 1};
+  Job other = Sized(3);
+  other.version = kSecondCpuVersion;
+  const Claim first = world.ClaimOf(Sized(3), host);
+  EXPECT_DOUBLE_EQ(first.claimed, 1.04 * kFull);
+  EXPECT_TRUE(Has(first, kClaimOverBudget));
+  EXPECT_TRUE(SamePriceAgain(world.policy, first, world.Rules()));
+  const Claim second = world.ClaimOf(other, host);
+  EXPECT_DOUBLE_EQ(second.claimed, 1.04 * kFull * second.reliability);
+  EXPECT_TRUE(Has(second, kClaimOverBudget));
+}
+
+TEST_F(RobustTest, FailuresLowerClaimsAsIfTheLargestJobsHadFailed) {
+  const Constants rules = DefaultConstants(PolicyKind::kRobust);
+  EXPECT_DOUBLE_EQ(Reliability(rules.failure_allowance, rules), 1);
+  EXPECT_DOUBLE_EQ(Reliability(0, rules), 0.97 / 0.9325);
+  EXPECT_DOUBLE_EQ(Reliability(0.2, rules), (1 - 0.45) / 0.8 * (0.97 / 0.9325));
+  EXPECT_EQ(Reliability(1 / 2.25, rules), 0);
+  EXPECT_EQ(Reliability(1, rules), 0);
+  Constants free = rules;
+  free.failure_weight = 0;  // counts as 1: a failure then costs its own job and no more
+  EXPECT_EQ(Reliability(0.5, free), 1);
+  free = rules;
+  free.failure_allowance = 1;  // no claim could reach it: no rule
+  EXPECT_EQ(Reliability(0.5, free), 1);
+
+  // Half of the jobs are aborted: nothing is left after a while.
+  host = Calibrated(1);
+  for (int n = 0; n < 200; ++n) {
+    world.Fail({}, Outcome::kAbortedByUser, host);
+    (void)world.ClaimOf({}, host);
+  }
+  EXPECT_NEAR(FailureRate(host), 0.5, 0.02);
+  EXPECT_EQ(world.ClaimOf({}, host).claimed, 0);
+}
+
+TEST_F(RobustTest, EveryKindOfFailureCountsAndAnAbortByTheProjectOnlyIfTheProjectSaysSo) {
+  for (const Outcome outcome :
+       {Outcome::kClientError, Outcome::kAbortedByUser, Outcome::kTimeout, Outcome::kAbortedByProject}) {
+    HostRecord failing = Calibrated(1);
+    world.Fail({}, outcome, failing);
+    EXPECT_DOUBLE_EQ(FailureRate(failing), 0.03 * 0.98 + 0.02) << static_cast<int>(outcome);
+  }
+  HostRecord invalid = Calibrated(1);
+  (void)world.Validate({}, invalid, ValidateState::kInvalid);
+  EXPECT_DOUBLE_EQ(FailureRate(invalid), 0.03 * 0.98 + 0.02);
+
+  HostRecord cancelled = Calibrated(1);
+  CompletionFacts attempt = world.Completion({}, Outcome::kAbortedByProject);
+  attempt.cancelled = true;
+  world.policy.OnFailure(attempt, world.Force(), cancelled);
+  EXPECT_EQ(FailureRate(cancelled), 0.03);
+}
+
+TEST_F(RobustTest, ALateResultChangesNoAverageAndNoBudget) {
+  host = Calibrated(1);
+  Job late = Sized(3);
+  late.late = true;
+  const ClaimDecision decision = world.Validate(late, host);
+  EXPECT_FALSE(Has(decision.sample, kSamplePfc));
+  EXPECT_EQ(world.Row(host).pfc, (Average{40, 1}));
+  EXPECT_EQ(host.apps[0].expected, 0);
+  EXPECT_EQ(host.apps[0].claimed, 0);
+}
+
+TEST_F(RobustTest, AnAnonymousVersionIsMeasuredLikeAnyOther) {
+  host = Calibrated(4, -2);
+  host.apps[0].expected = 1000 * kE;
+  Job job = Sized(8);
+  job.version = -2;
+  const Claim claim = world.ClaimOf(job, host);
+  EXPECT_EQ(claim.claimed, 2 * kFull);
+  EXPECT_GT(world.Row(host, -2).pfc.mean, 4);
+}
+
+TEST_F(RobustTest, AClaimThatNoJobCanMakeIsWorthTheEstimate) {
+  host = Calibrated(1);
+  Job job = Sized(100);
+  job.fpops_bound = 50 * kE;
+  const Claim claim = world.ClaimOf(job, host);
+  EXPECT_TRUE(Has(claim, kClaimSanityFailed));
+  EXPECT_EQ(claim.mode, Mode::kDefaultPfc);
+  EXPECT_EQ(claim.claimed, kFull);
+}
+
+TEST_F(RobustTest, TheGrantIsTheLowAverageOfTheCalibratedClaims) {
+  const auto claim = [](double claimed, std::uint32_t flags) {
+    Claim c;
+    c.flags = kClaimValid | flags;
+    c.claimed = claimed;
+    return c;
+  };
+  const Claim newcomer = claim(100, kClaimUncalibrated);
+  EXPECT_EQ(world.Settle({claim(20, 0), newcomer}).credit, 20);
+  EXPECT_EQ(world.Settle({newcomer, newcomer}).credit, 100);
+  EXPECT_EQ(world.Settle({claim(10, 0), claim(30, 0)}).credit, 15);  // 2 x 10 x 30 / 40
+  EXPECT_EQ(world.Settle({claim(30, 0), newcomer, claim(10, 0)}).credit, 15);
+  EXPECT_EQ(world.Settle({claim(0, 0), claim(0, 0)}).credit, 0);
+  EXPECT_EQ(world.Settle({}).credit, 0);
+  const Settlement capped = world.Settle({claim(100, 0), newcomer}, 50);
+  EXPECT_EQ(capped.credit, 50);
+  EXPECT_EQ(capped.modes[0], Mode::kCapped);
+}
+
+TEST_F(RobustTest, AdviceToReplicateBoundsInventedResultsByATenthOfHonestOnes) {
+  for (const double n : {0.0, 1.0, 10.0, 100.0, 1e5}) {
+    // Invented results before the first check: geometric with this probability.
+    EXPECT_NEAR(1 / ReplicationProbability(n) - 1, 0.1 * n, 1e-9 * (n + 1));
+  }
+  host = Calibrated(1);
+  Job replicated;
+  replicated.awaited = 2;
+  for (int n = 0; n < 5; ++n) (void)world.ClaimOf(replicated, host);
+  (void)world.ClaimOf({}, host);  // nobody has checked this one
+  world.Fail({}, Outcome::kClientError, host);
+  EXPECT_EQ(host.apps[0].replicated_valid, 5);
+  (void)world.Validate({}, host, ValidateState::kInvalid);
+  EXPECT_EQ(host.apps[0].replicated_valid, 0);
+}
+
+TEST_F(RobustTest, AHostThatAnotherPolicyKnowsKeepsItsFailureRate) {
+  host = world.Trusted(500, 2);
+  world.Row(host).et.n = 500;
+  world.Row(host).error_rate = 0.03;
+  const Claim claim = world.ClaimOf(Sized(2), host);
+  EXPECT_EQ(claim.failure_rate, 0.03);
+  EXPECT_EQ(claim.claimed, kFull);  // as creditnew: no step when an app changes its policy
+}
+
+}  // namespace
+}  // namespace cobblestone::credit
