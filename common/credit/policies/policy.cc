@@ -64,10 +64,7 @@ Constants DefaultConstants(PolicyKind kind) {
       constants.gpu_only_factor = 1;              // docs/rules.md, section 9
       break;
     case PolicyKind::kRobust:
-      constants.host_average_samples = 50;  // docs/rules.md, section 54, for all of these
-      constants.host_average_weight = 0.02;
-      constants.average_sample_limit = 3;
-      constants.error_rate_keep = 0.98;
+      constants.error_rate_keep = 0.98;  // docs/rules.md, section 54, as the next two
       constants.error_rate_add = 0.02;
       constants.version_median = true;
       break;
