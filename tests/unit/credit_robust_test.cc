@@ -16,9 +16,13 @@ class RobustTest : public testing::Test {
  protected:
   // A host with 40 results and no failures: its claims are its measurements, relative to `mean`.
   HostRecord Calibrated(double mean, std::int64_t version = kCpuVersion) {
-    HostRecord host = world.Trusted(40, mean, version);
-    host.apps = {{.app = world.app, .error_rate = world.Rules().failure_allowance}};
-    return host;
+    HostRecord made = world.Trusted(40, mean, version);
+    const double before = 1000 * kE;  // priced and paid as expected
+    made.apps = {{.app = world.app,
+                  .error_rate = world.Rules().failure_allowance,
+                  .expected = before,
+                  .claimed = before}};
+    return made;
   }
   [[nodiscard]] static Job Sized(double times) {
     return {
@@ -46,24 +50,22 @@ TEST_F(RobustTest, ANewHostEarnsTheEstimateWhateverItReports) {
 TEST_F(RobustTest, ACalibratedHostIsPaidByWhatTheJobMeasuresAgainstItsOwnAverage) {
   world.SetMinAvgPfc(0.5);
   host = Calibrated(4);  // a slow build of the app, or a wrong benchmark: four times the peak FLOPs per FLOP
-  host.apps[0].expected = 1000 * kE;
   const Claim twice = world.ClaimOf(Sized(8), host);
   EXPECT_EQ(twice.mode, Mode::kNormal);
   EXPECT_DOUBLE_EQ(twice.claimed, 20 * 0.5 * 2);  // a job of twice the usual size for its estimate
   EXPECT_TRUE(Has(twice, kClaimHasHostScale));
   EXPECT_TRUE(SamePriceAgain(world.policy, twice, world.Rules()));
   host = Calibrated(4);
-  host.apps[0].expected = 1000 * kE;
   EXPECT_DOUBLE_EQ(world.ClaimOf(Sized(2), host).claimed, 20 * 0.5 * 0.5);
 }
 
 TEST_F(RobustTest, WhatIsPaidIsWhatIsAveragedSoThatASpikeCountsTenTimesAtMost) {
   host = Calibrated(1);
-  host.apps[0].expected = 1000 * kE;
   const Claim spike = world.ClaimOf(Sized(20), host);
   EXPECT_TRUE(Has(spike, kClaimOneTimeCheat));
   EXPECT_EQ(spike.claimed, 10 * kFull);
-  EXPECT_DOUBLE_EQ(world.Row(host).pfc.mean, 1 + 0.01 * 9);  // the sample had this weight, and was cut as well
+  EXPECT_DOUBLE_EQ(world.Row(host).pfc.mean,
+                   1 + 0.01 * 9);  // the sample had this weight, and was cut as well
 }
 
 TEST_F(RobustTest, NoSeriesOfReportsRaisesTheSumOfClaimsAboveTheBudget) {
@@ -96,11 +98,12 @@ TEST_F(RobustTest, NoSeriesOfReportsRaisesTheSumOfClaimsAboveTheBudget) {
 
 TEST_F(RobustTest, TheBudgetIsOfHostAndAppSoAnotherVersionStartsNoNewOne) {
   host = Calibrated(1);
+  host.apps[0].expected = host.apps[0].claimed = kE;
   world.Row(host, kSecondCpuVersion).pfc = {40, 1};
   Job other = Sized(3);
   other.version = kSecondCpuVersion;
   const Claim first = world.ClaimOf(Sized(3), host);
-  EXPECT_DOUBLE_EQ(first.claimed, 1.04 * kFull);
+  EXPECT_DOUBLE_EQ(first.claimed, (1.04 * 2 - 1) * kFull);
   EXPECT_TRUE(Has(first, kClaimOverBudget));
   EXPECT_TRUE(SamePriceAgain(world.policy, first, world.Rules()));
   const Claim second = world.ClaimOf(other, host);
@@ -157,13 +160,12 @@ TEST_F(RobustTest, ALateResultChangesNoAverageAndNoBudget) {
   const ClaimDecision decision = world.Validate(late, host);
   EXPECT_FALSE(Has(decision.sample, kSamplePfc));
   EXPECT_EQ(world.Row(host).pfc, (Average{40, 1}));
-  EXPECT_EQ(host.apps[0].expected, 0);
-  EXPECT_EQ(host.apps[0].claimed, 0);
+  EXPECT_EQ(host.apps[0].expected, 1000 * kE);
+  EXPECT_EQ(host.apps[0].claimed, 1000 * kE);
 }
 
 TEST_F(RobustTest, AnAnonymousVersionIsMeasuredLikeAnyOther) {
   host = Calibrated(4, -2);
-  host.apps[0].expected = 1000 * kE;
   Job job = Sized(8);
   job.version = -2;
   const Claim claim = world.ClaimOf(job, host);
@@ -216,13 +218,30 @@ TEST_F(RobustTest, AdviceToReplicateBoundsInventedResultsByATenthOfHonestOnes) {
   EXPECT_EQ(host.apps[0].replicated_valid, 0);
 }
 
-TEST_F(RobustTest, AHostThatAnotherPolicyKnowsKeepsItsFailureRate) {
+TEST_F(RobustTest, AHostThatAnotherPolicyKnowsKeepsItsFailureRateAndItsResultsCount) {
   host = world.Trusted(500, 2);
   world.Row(host).et.n = 500;
   world.Row(host).error_rate = 0.03;
-  const Claim claim = world.ClaimOf(Sized(2), host);
+  const Claim claim = world.ClaimOf(Sized(6), host);
   EXPECT_EQ(claim.failure_rate, 0.03);
-  EXPECT_EQ(claim.claimed, kFull);  // as creditnew: no step when an app changes its policy
+  EXPECT_EQ(claim.claimed, 3 * kFull);  // the budget of the first claims is that of a host with 500 results
+  EXPECT_NEAR(claim.budget, (1.04 * 501 - 500) * kE, 1);
+
+  HostRecord of_boinc = world.Trusted(500, 2);
+  world.Row(of_boinc).et.n = 500;
+  world.Row(of_boinc).error_rate = 0;  // boinc counts no failures
+  EXPECT_EQ(world.ClaimOf(Sized(2), of_boinc).reliability, 1);
+}
+
+TEST_F(RobustTest, UntilTheAppHasALevelTheVersionsAverageTakesItsPlace) {
+  world.SetVersion(kCpuVersion, 100, 2, 0);
+  EXPECT_DOUBLE_EQ(world.ClaimOf({}, host).claimed, kFull * Reliability(0.1, world.Rules()));
+  world.SetVersion(kCpuVersion, 101, 2, 0);
+  HostRecord other;
+  EXPECT_DOUBLE_EQ(world.ClaimOf({}, other).claimed, 2 * kFull * Reliability(0.1, world.Rules()));
+  world.SetMinAvgPfc(0.5);
+  HostRecord third;
+  EXPECT_DOUBLE_EQ(world.ClaimOf({}, third).claimed, 0.5 * kFull * Reliability(0.1, world.Rules()));
 }
 
 }  // namespace

@@ -331,6 +331,37 @@ TEST_F(RobustScalesTest, TheMeanMovesByTwoPercentATick) {
   EXPECT_EQ(world.AppScales().min_avg_pfc, 4 / 1.02);
 }
 
+TEST_F(RobustScalesTest, AnAppWithAHistoryKeepsItsLevelWhenMediansReplaceMeans) {
+  world.SetVersion(kCpuVersion, 5000, 2.2, 1);
+  world.SetVersion(kGpuVersion, 5000, 20, 0.11);
+  world.SetMinAvgPfc(2.2);
+  Add(kCpuVersion, 30, 30, 2);
+  Add(kGpuVersion, 30, 9, 18);
+  world.Tick(samples);
+  EXPECT_EQ(world.AppScales().min_avg_pfc, 2.2);  // GPU versions have no median yet
+  EXPECT_EQ(world.coordinator.levels.at(1), 0);
+  samples.clear();
+  Add(kGpuVersion, 30, 20, 18);
+  world.Tick(samples);
+  EXPECT_EQ(world.AppScales().min_avg_pfc,
+            2.2);  // less than 30 results per host: the first votes are of small jobs
+  EXPECT_EQ(world.coordinator.levels.at(1), 0);
+  samples.clear();
+  Add(kGpuVersion, 30, 1, 18);
+  world.Tick(samples);
+  EXPECT_DOUBLE_EQ(world.coordinator.levels.at(1), 1.1);
+  EXPECT_DOUBLE_EQ(world.AppScales().min_avg_pfc, 2.2);
+}
+
+TEST_F(RobustScalesTest, TheLevelThatAnAppKeepsIsBounded) {
+  world.SetVersion(kCpuVersion, 5000, 9, 1);
+  world.SetMinAvgPfc(9);
+  Add(kCpuVersion, 30, 30, 2);
+  world.Tick(samples);
+  EXPECT_EQ(world.coordinator.levels.at(1), 1.25);
+  EXPECT_EQ(world.AppScales().min_avg_pfc, 9 / 1.02);
+}
+
 TEST_F(ScalesTest, AppsOfTheSimplePoliciesGetScalesToo) {
   // A later change of policy needs the scales, and the hub needs the factors.
   World simple(BenchmarkPolicy(), PolicyKind::kBenchmark);

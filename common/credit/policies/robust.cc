@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,8 @@ constexpr std::uint32_t kPriceFlags = kClaimPfcClamped | kClaimOneTimeCheat | kC
                                       kClaimHasHostScale | kClaimOverBudget | kClaimNoClaim;
 constexpr double kChecksPerResult = 0.1;  // bounds the gain of invented results to this
 
-// A new record takes over the failures that another policy has counted for the host's versions of the app.
+// A new record takes over the failures that another policy has counted for the host's versions of the app. `boinc` and
+// `runtime` count none: such hosts begin where a claim is neither raised nor lowered.
 HostApp& HostAppFor(HostRecord& host, const AppRow& app) {
   for (HostApp& row : host.apps) {
     if (row.app == app.id) return row;
@@ -29,7 +31,7 @@ HostApp& HostAppFor(HostRecord& host, const AppRow& app) {
   for (const HostVersion& row : host.versions) {
     if (row.app != app.id || row.et.n <= samples) continue;
     samples = row.et.n;
-    made.error_rate = row.error_rate;
+    made.error_rate = row.error_rate > 0 ? row.error_rate : app.policy.constants.failure_allowance;
   }
   host.apps.push_back(made);
   return host.apps.back();
@@ -51,6 +53,16 @@ double MeasuredPfc(const Measure& measure, const Constants& constants, Claim& cl
   if (measure.ratio > limit) claim.flags |= kClaimOneTimeCheat;
   claim.flags |= kClaimHasHostScale;
   return ExpectedPfc(claim, constants) * (std::min(measure.ratio, limit) / claim.host_pfc_mean);
+}
+
+double FiniteOrZero(double value) { return std::isfinite(value) ? value : 0; }
+
+// X. Until the first tick with this policy, an app may have no X but an average of its only version.
+std::optional<double> LevelOf(const ValidatedJob& job, const VersionInForce& version,
+                              const Constants& constants) {
+  if (const auto min_avg_pfc = FindMinAvgPfc(job.in_force.scales, job.app.id)) return min_avg_pfc;
+  if (version.pfc.n > constants.version_average_samples && version.pfc.mean > 0) return version.pfc.mean;
+  return std::nullopt;
 }
 
 class Robust final : public StandardPolicy {
@@ -104,16 +116,19 @@ class Robust final : public StandardPolicy {
     claim.version_pfc_n = version.pfc.n;
     claim.version_pfc_mean = version.pfc.mean;
     claim.version_scale = version.scale;
-    if (const auto min_avg_pfc = FindMinAvgPfc(job.in_force.scales, claim.app)) {
+    if (const auto level = LevelOf(job, version, constants)) {
       claim.flags |= kClaimMinAvgDefined;
-      claim.min_avg_pfc = *min_avg_pfc;
+      claim.min_avg_pfc = *level;
     }
     claim.host_pfc_n = job.row.pfc.n;
     claim.host_pfc_mean = job.row.pfc.mean;
     if (!(job.row.pfc.n >= constants.host_scale_min_samples && job.row.pfc.mean > 0))
       claim.flags |= kClaimUncalibrated;
-    const HostApp& record = HostAppFor(job.host, job.app);
+    HostApp& record = HostAppFor(job.host, job.app);
     claim.failure_rate = record.error_rate;
+    // Results that another policy priced count as paid with what was expected.
+    if (record.expected == 0 && record.claimed == 0)
+      record.expected = record.claimed = FiniteOrZero(job.row.pfc.n * ExpectedPfc(claim, constants));
     claim.budget = std::max(
         0.0, constants.budget_factor * (record.expected + ExpectedPfc(claim, constants)) - record.claimed);
   }

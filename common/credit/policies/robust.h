@@ -3,7 +3,8 @@
 // an old one (docs/rules.md, section 54; the attacks: docs/lab.md).
 //
 //   x          PFC/E of the job
-//   D          X x E, the default claim; X = min_avg_pfc(A), here from the medians over hosts (scales_creditnew.h)
+//   D          X x E, the default claim; X = min_avg_pfc(A), here from the medians over hosts (scales_creditnew.h); while
+//              it is undefined, PFCmean(V), if that has more than version_average_samples samples, else 1
 //   R          reliability: F(failure rate)/F(failure_allowance), F(f) = (1 - failure_weight f)/(1 - f), at least 0
 //   calibrated host: its average of the version has host_scale_min_samples samples
 //     claim    D x min(x, average_sample_limit x mean)/mean x R, mean = PFCmean(H,V) before this result

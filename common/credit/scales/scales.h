@@ -33,10 +33,12 @@ struct ScaleState {
   ScaleTable table;                                                // the last published table
   std::map<std::uint64_t, std::vector<ValidatorCopy>> validators;  // boinc: by app, in order of first use
   std::map<std::uint64_t, std::map<std::uint64_t, Average>> host_means;  // median option: by version, by host
+  // robust, by app: X / what the medians give. 0: the app had another policy before, and has no medians yet.
+  std::map<std::uint64_t, double> levels;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.table, s.validators, s.host_means);
+    f(s.table, s.validators, s.host_means, s.levels);
   }
 };
 

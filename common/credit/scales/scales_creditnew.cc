@@ -12,6 +12,9 @@ namespace cobblestone::credit {
 namespace {
 
 constexpr double kMinHostsOfVersion = 20;  // robust
+constexpr double kSettled =
+    3;  // robust: samples per host / those for a vote, at which nearly all hosts have a vote
+constexpr double kMaxLevel = 1.25;         // robust: what an app keeps of the level of its policy before
 constexpr double kMaxChangeOfMean = 1.02;  // robust: of min_avg_pfc(A) at one tick
 
 // One version of the app: the inputs of its new scale.
@@ -23,6 +26,7 @@ struct Version {
   bool above = false;   // more samples than the threshold
   bool counts = false;  // `above` and not deprecated
   bool gpu = false;
+  bool settled = false;  // HostsMedian
 };
 
 void ApplyVersionSample(const Sample& sample, const Constants& constants, VersionScale& version) {
@@ -69,18 +73,20 @@ void ApplySamples(const AppRow& app, std::span<const Sample> samples, const Cata
   }
 }
 
-// robust: a version that few hosts have used does not count beside versions that many hosts have used. Otherwise the
-// only user of a version would set the credit of the whole app.
+bool HasMedian(const Version& version) { return version.scale->cached; }
+
+// robust: once a version has a median over hosts, versions without one do not count: the only user of a version would
+// set the credit of the whole app.
 void LeaveOutRareVersions(std::vector<Version>& versions) {
-  const bool any = std::any_of(versions.begin(), versions.end(),
-                               [](const Version& version) { return version.weight >= kMinHostsOfVersion; });
-  if (!any) return;
-  for (Version& version : versions) version.counts = version.counts && version.weight >= kMinHostsOfVersion;
+  if (!std::any_of(versions.begin(), versions.end(), HasMedian)) return;
+  for (Version& version : versions) version.counts = version.counts && HasMedian(version);
 }
 
 struct HostsMedian {
   double hosts = 0;
   double value = 0;
+  // Nearly all hosts have a vote. Before that, those with a vote are the hosts whose first jobs were small.
+  bool settled = false;
 };
 
 // S000: PFCmean(V) "as the sample-median value of PFCmean(H, V)", over the hosts with `min_samples` samples. Even
@@ -88,15 +94,18 @@ struct HostsMedian {
 HostsMedian MedianOverHosts(const std::map<std::uint64_t, Average>& hosts, double min_samples) {
   std::vector<double> means;
   means.reserve(hosts.size());
+  double samples = 0;
   for (const auto& [host, average] : hosts) {
+    samples += average.n;
     if (average.n >= min_samples) means.push_back(average.mean);
   }
   if (means.empty()) return {};
-  const auto count = static_cast<double>(means.size());
+  HostsMedian median{.hosts = static_cast<double>(means.size()),
+                     .settled = samples >= kSettled * min_samples * static_cast<double>(hosts.size())};
   const auto middle = means.begin() + static_cast<std::ptrdiff_t>(means.size() / 2);
   std::nth_element(means.begin(), middle, means.end());
-  if (means.size() % 2 == 1) return {count, *middle};
-  return {count, (*std::max_element(means.begin(), middle) + *middle) / 2};
+  median.value = means.size() % 2 == 1 ? *middle : (*std::max_element(means.begin(), middle) + *middle) / 2;
+  return median;
 }
 
 // Versions of the app in the catalogue, ascending by id; with medians if the app has that option.
@@ -112,15 +121,22 @@ std::vector<Version> CollectVersions(const AppRow& app, const Catalogue& catalog
     if (constants.version_median && hosts != state.host_means.end())
       median = MedianOverHosts(hosts->second, by_hosts ? constants.host_scale_min_samples : 0);
     if (!constants.version_median && hosts != state.host_means.end()) state.host_means.erase(hosts);
-    scale.cached = median.hosts > 0;
+    const bool enough = median.hosts >= (by_hosts ? kMinHostsOfVersion : 1);
+    scale.cached = enough;
     scale.cached_pfc = scale.cached ? Average{scale.pfc.n, median.value} : Average{};
     const double mean = scale.cached ? scale.cached_pfc.mean : scale.pfc.mean;
     const bool above = scale.pfc.n > constants.version_average_samples && mean > 0;
-    versions.push_back({&row, &scale, mean, by_hosts ? median.hosts : scale.pfc.n, above,
-                        above && !row.deprecated, row.IsGpu()});
+    versions.push_back({&row, &scale, mean, by_hosts && enough ? median.hosts : scale.pfc.n, above,
+                        above && !row.deprecated, row.IsGpu(), median.settled});
   }
-  if (by_hosts) LeaveOutRareVersions(versions);
   return versions;
+}
+
+bool HasHistory(const AppRow& app, const Catalogue& catalogue, const ScaleState& state) {
+  return std::any_of(state.table.versions.begin(), state.table.versions.end(), [&](const auto& entry) {
+    const AppVersionRow* row = catalogue.FindVersion(AppVersionId(static_cast<std::int64_t>(entry.first)));
+    return row != nullptr && row->app == app.id && entry.second.pfc.n > 0;
+  });
 }
 
 double FactorOf(const AppVersionRow& version, const Catalogue& catalogue, const Constants& constants) {
@@ -172,25 +188,46 @@ void SetScale(double scale, VersionScale& version) {
   version.cached_scale = version.cached ? version.scale : 0;
 }
 
+// X of the versions that count; 0: undefined.
+double TargetOf(const ClassMeans& means, int least_cpu_versions) {
+  if (means.cpu.count > 0 && means.gpu.count > 0) return std::min(means.cpu.Mean(), means.gpu.Mean());
+  if (means.cpu.count >= least_cpu_versions) return means.cpu.Mean();
+  return means.gpu_only ? means.gpu_with_factor.Mean() : 0;
+}
+
+// robust: X of this tick. `level`: ScaleState::levels.
+double RobustX(const ClassMeans& all, const std::vector<Version>& versions, const Catalogue& catalogue,
+               const Constants& constants, const AppScale& scale, double& level) {
+  std::vector<Version> with_median = versions;
+  LeaveOutRareVersions(with_median);
+  const ClassMeans means = MeansOf(with_median, catalogue, constants);
+  const double target = TargetOf(means, 1);
+  const bool known = scale.defined && scale.min_avg_pfc > 0;
+  if (!known || !(target > 0)) return target;
+  if (level == 0) {
+    // Medians of one kind of versions say nothing about the level of an app with both kinds.
+    const bool complete = std::any_of(versions.begin(), versions.end(), HasMedian) &&
+                          std::all_of(with_median.begin(), with_median.end(),
+                                      [](const Version& one) { return !one.counts || one.settled; }) &&
+                          (means.cpu.count > 0) == (all.cpu.count > 0) &&
+                          (means.gpu.count > 0) == (all.gpu.count > 0);
+    if (!complete) return scale.min_avg_pfc;
+    level = std::clamp(scale.min_avg_pfc / target, 1 / kMaxLevel, kMaxLevel);
+  }
+  return std::clamp(level * target, scale.min_avg_pfc / kMaxChangeOfMean,
+                    scale.min_avg_pfc * kMaxChangeOfMean);
+}
+
 void ScaleCreditNew(const AppRow& app, const Catalogue& catalogue, std::vector<Version>& versions,
-                    AppScale& scale) {
+                    ScaleState& state, AppScale& scale) {
   const Constants& constants = app.policy.constants;
   const ClassMeans means = MeansOf(versions, catalogue, constants);
   scale.cpu_mean = means.cpu.Mean();
   scale.gpu_mean = means.gpu.Mean();
-  const bool robust = app.policy.kind == PolicyKind::kRobust;
-  double x = 0;
-  if (means.cpu.count > 0 && means.gpu.count > 0) {
-    x = std::min(scale.cpu_mean, scale.gpu_mean);
-  } else if (means.cpu.count >= (robust ? 1 : kMinVersionsForScale)) {
-    x = scale.cpu_mean;
-  } else if (means.gpu_only) {
-    x = means.gpu_with_factor.Mean();
-  }
+  const double x = app.policy.kind == PolicyKind::kRobust
+                       ? RobustX(means, versions, catalogue, constants, scale, state.levels[app.id.value])
+                       : TargetOf(means, kMinVersionsForScale);
   if (x > 0) {
-    if (robust && scale.defined && scale.min_avg_pfc > 0) {
-      x = std::clamp(x, scale.min_avg_pfc / kMaxChangeOfMean, scale.min_avg_pfc * kMaxChangeOfMean);
-    }
     scale.min_avg_pfc = x;
     scale.defined = true;
   }
@@ -237,12 +274,15 @@ void ApplyTickCreditNew(double, AppId app_id, std::span<const Sample> samples_of
   std::erase_if(state.host_means, [&catalogue](const auto& of_version) {
     return catalogue.FindVersion(AppVersionId(static_cast<std::int64_t>(of_version.first))) == nullptr;
   });
+  // An app that begins with `robust` has no level to keep.
+  if (app->policy.kind == PolicyKind::kRobust)
+    state.levels.try_emplace(app_id.value, HasHistory(*app, catalogue, state) ? 0 : 1);
   ApplySamples(*app, samples_of_app, catalogue, state);
   std::vector<Version> versions = CollectVersions(*app, catalogue, state);
   if (app->policy.kind == PolicyKind::kCreditNewV2) {
     ScaleCreditNewV2(*app, catalogue, versions, it->second);
   } else {
-    ScaleCreditNew(*app, catalogue, versions, it->second);
+    ScaleCreditNew(*app, catalogue, versions, state, it->second);
   }
 }
 

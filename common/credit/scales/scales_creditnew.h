@@ -16,9 +16,11 @@
 //   The versions that count decide which kinds the app has; while no version counts, all versions that are not
 //   deprecated decide.
 // robust
-//   As creditnew, except: PFCmean(V) is the median over the hosts with host_scale_min_samples samples; class means are
-//   taken over these hosts; one CPU version is enough for X; a version with fewer than 20 such hosts counts only while
-//   no version of the app has 20; min_avg_pfc(A) changes by at most 2 % at one tick.
+//   As creditnew, except: PFCmean(V) is the median over the hosts with host_scale_min_samples samples, once these are 20;
+//   class means are then taken over these hosts, and versions without a median do not count; one CPU version is enough
+//   for X; min_avg_pfc(A) changes by at most 2 % at one tick. An app that had another policy before keeps its
+//   min_avg_pfc(A) until each kind of its versions has a median, and from then on the ratio of both, between 0.8 and
+//   1.25: the median is less than the mean that the policy before used.
 // creditnew-v2
 //   X = the least PFC*(V) of the versions that count, S(V) = X/PFC*(V): never above 1; GPU versions only:
 //   times the factor, from the first job on. NPFC*(A) from the samples, with the scale that was in force

@@ -11,6 +11,7 @@
 
 #include "common/credit/policies/policy.h"
 #include "services/lab/report.h"
+#include "services/lab/search.h"
 
 namespace cobblestone::commands {
 namespace {
@@ -50,25 +51,37 @@ std::vector<std::string> Words(const std::vector<std::string>& lists) {
   return words;
 }
 
+Status ReadParameters(const std::vector<std::string>& assignments, fleet::Parameters* parameters) {
+  *parameters = lab::LabParameters();
+  for (const std::string& assignment : assignments) {
+    if (Status status = fleet::SetParameter(assignment, parameters); !status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
+Result<lab::Condition> ConditionOf(const std::string& policy, const std::string& replication,
+                                   const std::string& sizes) {
+  if (!credit::PolicyKindByName(policy))
+    return Status::InvalidArgument("unknown policy '" + policy + "'; docs/rules.md lists the policies");
+  const auto results = lab::ReplicationByName(replication);
+  if (!results.ok()) return results.status();
+  const auto model = lab::SizesByName(sizes);
+  if (!model.ok()) return model.status();
+  return lab::Condition{policy, *results, *model};
+}
+
 Result<lab::LabOptions> LabOptionsOf(const LabRunOptions& options) {
   lab::LabOptions wanted = options.lab;
   auto attacks = lab::ReadAttacks(options.attacks);
   if (!attacks.ok()) return attacks.status();
   wanted.attacks = *std::move(attacks);
-  wanted.parameters = lab::LabParameters();
-  for (const std::string& assignment : options.parameters) {
-    if (Status status = fleet::SetParameter(assignment, &wanted.parameters); !status.ok()) return status;
-  }
+  if (Status status = ReadParameters(options.parameters, &wanted.parameters); !status.ok()) return status;
   for (const std::string& policy : Words(options.policies)) {
-    if (!credit::PolicyKindByName(policy))
-      return Status::InvalidArgument("unknown policy '" + policy + "'; docs/rules.md lists the policies");
     for (const std::string& replication : Words(options.replications)) {
-      const auto results = lab::ReplicationByName(replication);
-      if (!results.ok()) return results.status();
       for (const std::string& sizes : Words(options.sizes)) {
-        const auto model = lab::SizesByName(sizes);
-        if (!model.ok()) return model.status();
-        wanted.conditions.push_back({policy, *results, *model});
+        auto condition = ConditionOf(policy, replication, sizes);
+        if (!condition.ok()) return condition.status();
+        wanted.conditions.push_back(*std::move(condition));
       }
     }
   }
@@ -99,6 +112,44 @@ int RunLab(const LabRunOptions& options) {
     const Status status = WriteReport(options.html, lab::ReportPage(*wanted, *measured));
     if (!status.ok()) return ReportError(status);
   }
+  return kExitOk;
+}
+
+struct LabSearchOptions {
+  lab::SearchOptions search = {.lab = {.hosts = 100, .jobs = 300, .seeds = 2}};
+  std::string policy = "robust";
+  std::string replication = "single";
+  std::string sizes = "noisy";
+  std::vector<std::string> parameters;
+  std::string out;
+  bool quiet = false;
+};
+
+int SearchLab(const LabSearchOptions& options) {
+  lab::SearchOptions wanted = options.search;
+  if (Status status = ReadParameters(options.parameters, &wanted.lab.parameters); !status.ok())
+    return ReportError(status);
+  const auto condition = ConditionOf(options.policy, options.replication, options.sizes);
+  if (!condition.ok()) return ReportError(condition.status());
+  wanted.lab.conditions = {*condition};
+  Progress progress("attacks", options.quiet);
+  wanted.progress = [&](std::uint32_t tried, double) {
+    progress.Show({.done = tried, .all = wanted.attacks, .counted = tried});
+  };
+  const auto found = lab::SearchAttack(wanted);
+  progress.Finish();
+  if (!found.ok()) return ReportError(found.status());
+  const std::string text = "# The best of " + std::to_string(wanted.attacks) + " attacks on policy " +
+                           options.policy + ", " + options.replication + " replication, " + options.sizes +
+                           " sizes, search " + std::to_string(wanted.seed) + ": gain " +
+                           lab::FigureText(found->figures.gain) + ", income " +
+                           lab::FigureText(found->figures.income) + ".\n" +
+                           lab::AttackText({.id = "S" + std::to_string(wanted.seed),
+                                            .name = "found by search " + std::to_string(wanted.seed),
+                                            .attack = found->attack});
+  std::fputs(text.c_str(), stdout);
+  if (options.out.empty()) return kExitOk;
+  if (Status status = WriteReport(options.out, text); !status.ok()) return ReportError(status);
   return kExitOk;
 }
 
@@ -145,6 +196,40 @@ void AddLab(Program& program) {
       "docs/lab.md describes the files of attacks and defines each figure.\n\n"
       "Examples:  cobblestone lab run config/attacks --html fairness.html\n"
       "           cobblestone lab run config/attacks/a03-time-ramp.yaml --policy boinc --sizes noisy,bimodal");
+  Verb search = AddVerb<LabSearchOptions>(
+      program, verb, "search", "Searches for the attack that gains most under a policy",
+      [](Verb& sub, LabSearchOptions& options) {
+        sub.Add("--policy", options.policy, "policy under attack").ShowDefault().Type("NAME");
+        sub.Add("--replication", options.replication, "as in `lab run`").ShowDefault().Type("NAME");
+        sub.Add("--sizes", options.sizes, "as in `lab run`").ShowDefault().Type("NAME");
+        sub.Add("--attacks", options.search.attacks,
+                "attacks to try: half of them at random, then changes of the best")
+            .ShowDefault()
+            .Between(1, 1000000)
+            .Type("N");
+        sub.Add("--seed", options.search.seed, "seed of the search").ShowDefault().Type("N");
+        sub.Add("--seeds", options.search.lab.seeds, "worlds for each attack")
+            .ShowDefault()
+            .Between(1, 10000)
+            .Type("N");
+        sub.Add("--hosts", options.search.lab.hosts, "number of honest hosts")
+            .ShowDefault()
+            .Positive()
+            .Type("N");
+        sub.Add("--jobs", options.search.lab.jobs, "granted results of each attacker that count")
+            .ShowDefault()
+            .Between(20, 1000000)
+            .Type("N");
+        sub.Add("--set", options.parameters, "as in `lab run`").OneEach().Type("NAME=VALUE");
+        sub.Add("--out", options.out, "also write the found attack to a file that `lab run` reads")
+            .Type("FILE");
+        sub.Flag("--quiet", options.quiet, "show no progress");
+      },
+      SearchLab);
+  search.Footer(
+      "Only work that a scheduler replicates is checked: with --replication advised the scheduler follows\n"
+      "the policy's advice.\n\n"
+      "Example:  cobblestone lab search --policy boinc --attacks 100 --out found.yaml");
 }
 
 }  // namespace cobblestone::commands
