@@ -439,7 +439,7 @@ TEST_P(CorrectionSeeds, RepricingByTheSameVersionChangesNothing) {
     versions.insert(grant.claim->policy_version);
     ++priced[grant.claim->policy];
   }
-  ASSERT_EQ(priced.size(), 8u);
+  ASSERT_EQ(priced.size(), 9u);
   std::uint64_t unchanged = 0;
   for (const std::uint64_t host : WithCredit(run.world, true)) {
     const CorrectionPlan plan = PlanOf(run.world, Of(TargetKind::kHost, host, 1));

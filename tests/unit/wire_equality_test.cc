@@ -302,6 +302,9 @@ TEST(WireEquality, EachFieldOfAClaimIsReadUnderItsName) {
     EXPECT_TRUE(same(c.pfc, m.pfc()));
     EXPECT_TRUE(same(c.claimed, m.claimed()));
     EXPECT_TRUE(same(c.delay_bound, m.delay_bound()));
+    EXPECT_TRUE(same(c.failure_rate, m.failure_rate()));
+    EXPECT_TRUE(same(c.budget, m.budget()));
+    EXPECT_TRUE(same(c.reliability, m.reliability()));
   }
 }
 
@@ -325,6 +328,7 @@ TEST(WireEquality, EachFieldOfACompletionAndAValidationIsReadUnderItsName) {
   c->set_delay_bound(12.25);
   c->set_reported_flops(13.25);
   c->set_reported_credit(0);
+  c->set_cancelled(true);
   HotEvent event;
   ASSERT_EQ(DecodeHot(e.SerializeAsString(), &event), HotDecode::kHot);
   EXPECT_EQ(event.kind, EventKind::kCompletion);
@@ -345,6 +349,7 @@ TEST(WireEquality, EachFieldOfACompletionAndAValidationIsReadUnderItsName) {
   EXPECT_EQ(f.delay_bound, 12.25);
   EXPECT_EQ(f.reported_flops, 13.25);
   EXPECT_EQ(f.reported_credit, 0.0);  // present with the value 0, not left out
+  EXPECT_TRUE(f.cancelled);
 
   auto* v = e.mutable_validation();
   v->set_result(1);

@@ -311,7 +311,7 @@ bool ReadKey(EventKind kind, std::string_view body, Routing* routing) {
 // Space for the fields of Envelope before its event.
 constexpr std::size_t kMaxHead = 3 * kMaxScalarField;
 // Space for the fields of Completion before its devices, and for the fields of Validation.
-constexpr std::size_t kMaxCompletion = 15 * kMaxScalarField;
+constexpr std::size_t kMaxCompletion = 14 * kMaxScalarField;
 constexpr std::size_t kMaxValidation = 15 * kMaxScalarField;
 constexpr std::size_t kMaxUsage = 3 * kMaxScalarField;
 
@@ -410,7 +410,6 @@ void EncodeCompletion(const EventHead& head, const credit::CompletionFacts& f,
   w.Double(12, f.delay_bound);
   if (f.reported_flops) w.PresentDouble(13, *f.reported_flops);
   if (f.reported_credit) w.PresentDouble(14, *f.reported_credit);
-  if (f.cancelled) w.Uint(16, 1);
 
   std::string devices;
   for (const DeviceUsage& device : usage) {
@@ -421,6 +420,10 @@ void EncodeCompletion(const EventHead& head, const credit::CompletionFacts& f,
     d.Double(3, device.peak_flops);
     AppendMessage(15, d.written(), &devices);
   }
+  char end[kMaxScalarField];
+  ProtoWriter last(end);
+  last.Bool(16, f.cancelled);
+  devices += last.written();
   WriteHead(head, kCompletionField, w.size() + devices.size(), out);
   out->append(w.written());
   out->append(devices);

@@ -71,11 +71,7 @@ void EncodeClaim(const credit::Claim& c, std::string* out) {
   w.Double(36, c.pfc);
   w.Double(37, c.claimed);
   w.Double(38, c.delay_bound);
-  w.Double(43, c.failure_rate);
-  w.Double(44, c.budget);
-  w.Double(45, c.reliability);
   out->append(w.written());
-  if (c.paid.empty() && c.settlement == credit::TrickleSettlement::kKeep) return;
   for (const credit::PaidPartial& paid : c.paid) {
     ProtoWriter p(buffer);
     p.Uint(1, paid.user.value);
@@ -87,6 +83,9 @@ void EncodeClaim(const credit::Claim& c, std::string* out) {
   }
   ProtoWriter last(buffer);
   last.Uint(41, static_cast<std::uint64_t>(c.settlement));
+  last.Double(43, c.failure_rate);
+  last.Double(44, c.budget);
+  last.Double(45, c.reliability);
   out->append(last.written());
 }
 
