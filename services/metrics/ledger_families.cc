@@ -71,6 +71,9 @@ void AddLedger(const LedgerCounts& counts, Families* all) {
       all->Counter("cobblestone_claims_on_probation_total",
                    "Claims of valid results from hosts on probation for the app version, since the "
                    "process started.");
+  auto rising =
+      all->Counter("cobblestone_hosts_to_watch_total",
+                   "Alarms of policy robust since the process started: the reports of a host keep rising.");
   for (const auto& [key, app] : counts.apps) {
     const Labels labels{{"project", std::to_string(key.first.value)},
                         {"app", std::to_string(key.second.value)}};
@@ -78,6 +81,16 @@ void AddLedger(const LedgerCounts& counts, Families* all) {
     credit.Add(labels, static_cast<double>(app.credit_micro) / 1e6);
     claims.Add(labels, Count(app.claims));
     probation.Add(labels, Count(app.claims_on_probation));
+    rising.Add(labels, Count(app.rising));
+  }
+  auto watched =
+      all->Gauge("cobblestone_host_to_watch_timestamp_seconds",
+                 "Event time of the newest alarm of a host; the 100 hosts with the newest alarms.");
+  for (const auto& [key, time] : counts.watched) {
+    watched.Add({{"project", std::to_string(std::get<0>(key).value)},
+                 {"app", std::to_string(std::get<1>(key).value)},
+                 {"host", std::to_string(std::get<2>(key).value)}},
+                time);
   }
   auto refused =
       all->Counter("cobblestone_refused_total",

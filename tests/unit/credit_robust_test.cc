@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <vector>
 
 #include "tests/unit/credit_world.h"
@@ -231,6 +232,36 @@ TEST_F(RobustTest, AHostThatAnotherPolicyKnowsKeepsItsFailureRateAndItsResultsCo
   world.Row(of_boinc).et.n = 500;
   world.Row(of_boinc).error_rate = 0;  // boinc counts no failures
   EXPECT_EQ(world.ClaimOf(Sized(2), of_boinc).reliability, 1);
+}
+
+TEST_F(RobustTest, AHostWhoseReportsKeepRisingIsToBeWatched) {
+  host = Calibrated(1);
+  std::vector<int> alarms;
+  for (int n = 0; n < 120; ++n) {
+    const Claim claim = world.ClaimOf(Sized(std::pow(1.01, n + 1)), host);
+    if (Has(claim, kClaimRising)) alarms.push_back(n);
+    EXPECT_TRUE(SamePriceAgain(world.policy, claim, world.Rules()));
+  }
+  EXPECT_EQ(alarms, (std::vector<int>{49, 99}));
+}
+
+// Honest hosts with each model of job sizes (docs/lab.md): less than one alarm in 10^4 months of 300 results.
+TEST_F(RobustTest, HonestHostsAreHardlyEverToBeWatched) {
+  std::mt19937_64 engine(1);
+  std::normal_distribution<double> normal;
+  const auto size = [&](int model) {
+    const double run_time = std::exp(0.08 * normal(engine));
+    if (model == 0) return run_time * std::exp(0.1 * normal(engine));
+    if (model == 1) return run_time * std::exp(0.6 * normal(engine));
+    return run_time * (engine() % 2 == 0 ? 0.05 : 1.95);
+  };
+  for (int model = 0; model < 3; ++model) {
+    HostRecord honest = Calibrated(1);
+    int alarms = 0;
+    for (int n = 0; n < 1'000'000; ++n)
+      alarms += Has(world.ClaimOf(Sized(size(model)), honest), kClaimRising);
+    EXPECT_EQ(alarms, 0) << model;  // one in 3,000,000 results is allowed
+  }
 }
 
 TEST_F(RobustTest, UntilTheAppHasALevelTheVersionsAverageTakesItsPlace) {

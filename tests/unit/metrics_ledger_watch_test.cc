@@ -30,6 +30,8 @@ class Watch : public ::testing::Test {
     claim.project = ProjectId(project);
     claim.app = AppId(app);
     claim.result = ResultId(5);
+    claim.host = HostId(9);
+    claim.time = 1e9;
     claim.flags = flags;
     claim.elapsed_time = 3;
     std::string bytes;
@@ -83,6 +85,28 @@ TEST_F(Watch, LedgerRecordsThatAwardNothingDoNotCount) {
     Grant(1, 1, 1000, kind);
   watch_.Settled(true);
   EXPECT_EQ(Of(1, 1).grants, 0u);
+}
+
+TEST_F(Watch, AnAlarmIsAClaimOfAHostWhoseReportsKeepRising) {
+  Claim(1, 1, credit::kClaimValid);
+  Claim(1, 1, credit::kClaimValid | credit::kClaimRising);
+  EXPECT_EQ(Of(1, 1).rising, 0u) << "not committed yet";
+  EXPECT_TRUE(Counts().watched.empty());
+  watch_.Settled(true);
+  EXPECT_EQ(Of(1, 1).rising, 1u);
+  EXPECT_EQ(Counts().watched, (WatchedHosts{{{ProjectId(1), AppId(1), HostId(9)}, 1e9}}));
+}
+
+TEST(WatchedHostsTest, TheHostsWithTheNewestAlarmsStay) {
+  WatchedHosts hosts;
+  for (std::uint64_t host = 1; host <= 150; ++host)
+    TakeAlarm(ProjectId(1), AppId(1), HostId(host), host == 3 ? 1e6 : static_cast<double>(host), &hosts);
+  EXPECT_EQ(hosts.size(), kMaxWatchedHosts);
+  EXPECT_EQ(hosts.count({ProjectId(1), AppId(1), HostId(3)}), 1u);
+  EXPECT_EQ(hosts.count({ProjectId(1), AppId(1), HostId(51)}), 0u);
+  EXPECT_EQ(hosts.count({ProjectId(1), AppId(1), HostId(150)}), 1u);
+  TakeAlarm(ProjectId(1), AppId(1), HostId(3), 5, &hosts);  // an older alarm
+  EXPECT_EQ(hosts.at({ProjectId(1), AppId(1), HostId(3)}), 1e6);
 }
 
 TEST_F(Watch, ProbationIsAShareOfTheClaimsOfValidResults) {

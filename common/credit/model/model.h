@@ -122,10 +122,11 @@ struct HostApp {
   double expected = 0;          // robust: sum of the results' default claims, FLOPs
   double claimed = 0;           // robust: sum of their claims, FLOPs
   double replicated_valid = 0;  // robust: replicated valid results since the last invalid one
+  double rising = 0;            // robust: score of results above the host's average (policies/robust.h)
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.app, s.weight, s.npfc_mean, s.error_rate, s.expected, s.claimed, s.replicated_valid);
+    f(s.app, s.weight, s.npfc_mean, s.error_rate, s.expected, s.claimed, s.replicated_valid, s.rising);
   }
 };
 
@@ -266,6 +267,7 @@ enum ClaimFlag : std::uint32_t {
   kClaimPaidBefore = 1u << 19,
   kClaimUncalibrated = 1u << 20,  // robust: the host's average has too few samples to price its jobs
   kClaimOverBudget = 1u << 21,    // robust: limited by the budget of the host and app
+  kClaimRising = 1u << 22,        // robust: the host's reports keep rising: watch this host
 };
 
 // The claim of one result, with every input of its price: Policy::Price() computes the outcome from the other

@@ -17,6 +17,8 @@ namespace {
 constexpr std::uint32_t kPriceFlags = kClaimPfcClamped | kClaimOneTimeCheat | kClaimSanityFailed |
                                       kClaimHasHostScale | kClaimOverBudget | kClaimNoClaim;
 constexpr double kChecksPerResult = 0.1;  // bounds the gain of invented results to this
+constexpr double kRisingAlarm = 50;       // score
+constexpr double kNotRising = 1.5;        // what a result that is not above the average takes from the score
 
 // A new record takes over the failures that another policy has counted for the host's versions of the app. `boinc` and
 // `runtime` count none: such hosts begin where a claim is neither raised nor lowered.
@@ -63,6 +65,12 @@ std::optional<double> LevelOf(const ValidatedJob& job, const VersionInForce& ver
   if (const auto min_avg_pfc = FindMinAvgPfc(job.in_force.scales, job.app.id)) return min_avg_pfc;
   if (version.pfc.n > constants.version_average_samples && version.pfc.mean > 0) return version.pfc.mean;
   return std::nullopt;
+}
+
+// Of a result that measures: late results and outliers do not.
+bool IsAboveAverage(const Claim& claim, const Measure& measure) {
+  return (claim.flags & (kClaimUncalibrated | kClaimLate | kClaimOutlier)) == 0 &&
+         measure.ratio > claim.host_pfc_mean;
 }
 
 class Robust final : public StandardPolicy {
@@ -131,6 +139,9 @@ class Robust final : public StandardPolicy {
       record.expected = record.claimed = FiniteOrZero(job.row.pfc.n * ExpectedPfc(claim, constants));
     claim.budget = std::max(
         0.0, constants.budget_factor * (record.expected + ExpectedPfc(claim, constants)) - record.claimed);
+    const Measure measure = MeasureJob(claim, claim.benchmark);
+    if (measure.sane && IsAboveAverage(claim, measure) && record.rising + 1 >= kRisingAlarm)
+      claim.flags |= kClaimRising;
   }
 
   double StatisticsPeakFlops(const ValidatedJob&, const Claim& claim) const override {
@@ -141,11 +152,17 @@ class Robust final : public StandardPolicy {
   bool AveragesAnonymous() const override { return true; }
   bool DoubtsCancellation() const override { return true; }
 
-  void Learn(const ValidatedJob& job, const Claim& claim, const Measure&, bool, Sample&) const override {
+  void Learn(const ValidatedJob& job, const Claim& claim, const Measure& measure, bool counted,
+             Sample&) const override {
     HostApp& record = HostAppFor(job.host, job.app);
     record.error_rate *= job.app.policy.constants.error_rate_keep;
     if ((claim.flags & kClaimLate) != 0) return;
     if (claim.awaited >= 2) record.replicated_valid += 1;
+    if (counted && (claim.flags & kClaimUncalibrated) == 0) {
+      record.rising = (claim.flags & kClaimRising) != 0 ? 0
+                      : IsAboveAverage(claim, measure)  ? record.rising + 1
+                                                        : std::max(0.0, record.rising - kNotRising);
+    }
     const double expected = record.expected + ExpectedPfc(claim, job.app.policy.constants);
     const double claimed = record.claimed + claim.pfc;
     if (!std::isfinite(expected) || !std::isfinite(claimed)) return;

@@ -18,6 +18,11 @@
 // cancelled by the project if the completion says so (`cancelled`). A result of an anonymous version, or of a version
 // that has left the catalogue, is priced like any other. A late result changes no average and no budget.
 //
+// Watching: a host whose reports keep rising (a ramp) gains nothing by it, but its owner may try other things. Each
+// measured result above the host's average adds 1 to a score, each other result takes 1.5 from it, down to 0. The claim
+// with which the score reaches 50 has kClaimRising, and the score begins again. Whatever the sizes of jobs, an honest
+// host has at most about as many results above its average as below, and reaches 50 less than once in 10^4 months.
+//
 // Meaning of the policy's inputs in a claim (all others: schemas/internal.proto):
 //   benchmark       peak FLOP/s after the project's limits; peak_flops is the scheduler's value
 //   version_*       median over hosts and scale of the epoch `epoch`; shown, not used
@@ -25,7 +30,7 @@
 //   host_pfc_*      the average of host and version before this result
 //   failure_rate    before this result
 //   budget          FLOPs that the budget leaves for this claim
-//   flags           kClaimUncalibrated: the host is not calibrated
+//   flags           kClaimUncalibrated: the host is not calibrated; kClaimRising
 // Set by Price(): mode, pfc, claimed, reliability, kClaimPfcClamped, kClaimOneTimeCheat (x was cut), kClaimSanityFailed,
 // kClaimHasHostScale, kClaimOverBudget, kClaimNoClaim.
 #pragma once
