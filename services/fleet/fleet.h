@@ -151,6 +151,8 @@ class Fleet {
     std::array<float, 2> ran{};   // instance-s, in truth, of the jobs that ended
     std::array<std::uint32_t, 2> backoff_until{};
     std::array<std::uint32_t, kMaxApps> trust{};  // consecutive valid replicated results
+    // Valid replicated results since the last invalid one; failures do not count.
+    std::array<std::uint32_t, kMaxApps> verified{};
     std::uint32_t quota = 0;
     std::uint32_t sent_today = 0;
     std::uint32_t day = 0;
@@ -293,6 +295,8 @@ class Fleet {
   // fleet_servers.cc
   std::uint32_t Answer(std::uint32_t slot, const WorkRequest& request, std::array<std::uint32_t, 2>* sent);
   void SendLost(std::uint32_t slot, std::uint32_t attachment);
+  [[nodiscard]] bool IsSingle(const Workunit& workunit, std::uint32_t slot,
+                              const Attachment& attachment) const;
   std::uint32_t ChooseApp(std::uint32_t project, int resource, double draw) const;
   std::uint32_t ChooseWorkunit(std::uint32_t app, const Slot& slot, std::uint32_t slot_number,
                                Attachment& attachment);

@@ -401,6 +401,7 @@ void Fleet::TakeIdentity(std::uint32_t number) {
   slot.first_of_user = options_.attack.identity == NewIdentity::kAccount;
   for (std::uint32_t i = 0; i < slot.projects; ++i) {
     slot.attachments[i].trust = {};
+    slot.attachments[i].verified = {};
     slot.attachments[i].sent_today = 0;
     slot.attachments[i].quota =
         static_cast<std::uint32_t>(parameters_.daily_quota) * (slot.cores + (slot.gpu_flops > 0 ? 1u : 0u));

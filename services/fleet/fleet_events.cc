@@ -196,7 +196,8 @@ void Fleet::EmitValidation(const Job& job, credit::ValidateState state, std::uin
   facts.pass = workunit.pass;
   facts.claims = claims;
   facts.late = late;
-  facts.unreplicated = workunit.single && app.model->replication == Replication::kAdaptive;
+  facts.unreplicated = workunit.single && (app.model->replication == Replication::kAdaptive ||
+                                           app.model->replication == Replication::kAdvised);
   if (workunit.decided)
     facts.canonical_result = ResultId((workunit.number - 1) * kPlaces + workunit.canonical + 1);
   wire::EncodeValidation(

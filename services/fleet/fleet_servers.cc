@@ -4,6 +4,7 @@
 
 #include "common/base/check.h"
 #include "common/credit/model/flops.h"
+#include "common/credit/policies/robust.h"
 #include "services/fleet/fleet.h"
 
 namespace cobblestone::fleet {
@@ -107,6 +108,27 @@ std::uint32_t Fleet::ChooseApp(std::uint32_t project, int resource, double draw)
   return chosen;
 }
 
+// Whether one result decides a new workunit whose first result goes to this host.
+bool Fleet::IsSingle(const Workunit& workunit, std::uint32_t number, const Attachment& attachment) const {
+  const App& app = apps_[workunit.app];
+  if (parameters_.quorum < 2) return true;
+  switch (app.model->replication) {
+    case Replication::kSingle: return true;
+    case Replication::kQuorum: return false;
+    case Replication::kAdaptive: {
+      const std::uint32_t trust = attachment.trust[app.index];
+      return trust >= parameters_.trusted_after &&
+             draws_.Uniforms(Stream::kWorkunit, workunit.number, app.project).second > 1.0 / trust;
+    }
+    case Replication::kAdvised: {
+      const Slot& slot = slots_[number];
+      const double u = draws_.Uniform(Stream::kReplicate, MachineOf(number, slot.generation), slot.jobs);
+      return u >= credit::ReplicationProbability(attachment.verified[app.index]);
+    }
+  }
+  return false;
+}
+
 // A workunit that lacks a result, of the host's size, without a result of the same user; or a new one.
 std::uint32_t Fleet::ChooseWorkunit(std::uint32_t index, const Slot& slot, std::uint32_t slot_number,
                                     Attachment& attachment) {
@@ -145,11 +167,7 @@ std::uint32_t Fleet::ChooseWorkunit(std::uint32_t index, const Slot& slot, std::
               .generation = workunit.generation,
               .app = static_cast<std::uint8_t>(index),
               .size = size};
-  const std::uint32_t trust = attachment.trust[app.index];
-  const double u = draws_.Uniforms(Stream::kWorkunit, workunit.number, app.project).second;
-  workunit.single = app.model->replication == Replication::kSingle || parameters_.quorum < 2 ||
-                    (app.model->replication == Replication::kAdaptive && trust >= parameters_.trusted_after &&
-                     u > 1.0 / trust);
+  workunit.single = IsSingle(workunit, slot_number, attachment);
   if (!workunit.single) {
     for (int i = 1; i < static_cast<int>(parameters_.quorum); ++i) LackResult(at);
   }
@@ -172,8 +190,7 @@ std::uint32_t Fleet::Answer(std::uint32_t number, const WorkRequest& request,
     double instances = request.instances[r];
     while ((seconds > 0 || instances > 0) && attachment.sent_today < attachment.quota &&
            !AtLimit(slot, resource)) {
-      const double draw =
-          draws_.Uniforms(Stream::kJob, MachineOf(number, slot.generation), slot.jobs).second;
+      const double draw = draws_.Uniforms(Stream::kJob, MachineOf(number, slot.generation), slot.jobs).second;
       const std::uint32_t app = ChooseApp(attachment.project, resource, draw);
       if (app == kNone) break;
       const std::uint32_t workunit = ChooseWorkunit(app, slot, number, attachment);
@@ -409,6 +426,8 @@ void Fleet::Validate(std::uint32_t at) {
       if (Attachment* attachment = AttachmentOf(job)) {
         std::uint32_t& trust = attachment->trust[app.index];
         trust = !valid ? 0 : workunit.single ? trust : trust + 1;
+        std::uint32_t& verified = attachment->verified[app.index];
+        verified = !valid ? 0 : workunit.single ? verified : verified + 1;
         if (valid) {
           const auto most = static_cast<std::uint32_t>(parameters_.daily_quota) *
                             (slots_[job.slot].cores + (slots_[job.slot].gpu_flops > 0 ? 1u : 0u));

@@ -67,6 +67,7 @@ enum class Replication : std::uint8_t {
   kSingle,    // one result per workunit
   kQuorum,    // `quorum` results of different users
   kAdaptive,  // one result if the host is trusted, else `quorum`
+  kAdvised,   // `quorum` results with the probability that policy `robust` advises for the host, else one
 };
 
 struct AppModel {

@@ -26,8 +26,10 @@ constexpr double kNever = 1e6;  // d
 // Slow hosts need longer for their jobs than the median host.
 constexpr double kSpareTime = 1.2;
 
-constexpr std::pair<const char*, Replication> kReplications[] = {
-    {"single", Replication::kSingle}, {"double", Replication::kQuorum}, {"adaptive", Replication::kAdaptive}};
+constexpr std::pair<const char*, Replication> kReplications[] = {{"single", Replication::kSingle},
+                                                                 {"double", Replication::kQuorum},
+                                                                 {"adaptive", Replication::kAdaptive},
+                                                                 {"advised", Replication::kAdvised}};
 constexpr std::pair<const char*, SizeModel> kSizeModels[] = {
     {"accurate", SizeModel::kAccurate}, {"noisy", SizeModel::kNoisy}, {"bimodal", SizeModel::kBimodal}};
 
@@ -67,7 +69,8 @@ fleet::Parameters LabParameters() {
 Result<Replication> ReplicationByName(const std::string& name) {
   for (const auto& [known, value] : kReplications)
     if (name == known) return value;
-  return Status::InvalidArgument("unknown replication '" + name + "'; known are single, double, adaptive");
+  return Status::InvalidArgument("unknown replication '" + name +
+                                 "'; known are single, double, adaptive, advised");
 }
 
 Result<SizeModel> SizesByName(const std::string& name) {

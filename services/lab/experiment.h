@@ -42,7 +42,7 @@ struct Measurement {
 // The homogeneous population of the laboratory (docs/lab.md).
 fleet::Parameters LabParameters();
 
-// "single", "double", "adaptive"; "accurate", "noisy", "bimodal". InvalidArgument names them.
+// "single", "double", "adaptive", "advised"; "accurate", "noisy", "bimodal". InvalidArgument names them.
 Result<fleet::Replication> ReplicationByName(const std::string& name);
 Result<fleet::SizeModel> SizesByName(const std::string& name);
 std::string NameOf(fleet::Replication replication);

@@ -272,5 +272,47 @@ TEST(LabStrategy, ANewIdentityIsTheSameMachine) {
   }
 }
 
+// ---- Replication ---------------------------------------------------------------------------------------
+
+// n is the number of replicated valid results of the host, the draw that of the host and its job.
+TEST(LabReplication, AdvisedReplicatesByTheHostsOwnDrawAndHistory) {
+  lab::LabOptions options;
+  options.parameters = lab::LabParameters();
+  options.parameters.wrong_rate = 0.02;
+  options.parameters.error_rate = 0.1;  // failures do not lower n
+  options.hosts = 10;
+  options.jobs = 100;
+  const lab::Condition condition{.policy = "robust", .replication = fleet::Replication::kAdvised};
+  fleet::Fleet world(lab::WorldOf(options, condition, 1, {}, 3), nullptr);
+  const fleet::Draws draws(3);
+  std::map<std::uint64_t, std::uint32_t> jobs;      // of a host
+  std::map<std::uint64_t, std::uint32_t> verified;  // of a host
+  std::map<std::uint64_t, bool> single;             // by workunit, as drawn
+  std::map<bool, int> decided;
+  int caught = 0;
+  for (std::string_view bytes; world.Next(&bytes);) {
+    const auto event = wire::ParseEvent(bytes);
+    ASSERT_TRUE(event.ok());
+    if (const auto* sent = std::get_if<wire::Dispatch>(&event->body)) {
+      const std::uint64_t host = sent->facts.host.value;
+      const double u = draws.Uniform(fleet::Stream::kReplicate, host, jobs[host]++);
+      single.emplace(sent->facts.workunit.value, u >= 1 / (1 + 0.1 * verified[host]));
+    } else if (const auto* seen = std::get_if<credit::ValidationFacts>(&event->body)) {
+      if (seen->state == credit::ValidateState::kInconclusive || seen->late) continue;
+      const bool valid = seen->state == credit::ValidateState::kValid;
+      if (valid) {
+        EXPECT_EQ(seen->unreplicated, single.at(seen->workunit.value));
+        ++decided[seen->unreplicated];
+      }
+      std::uint32_t& n = verified[seen->host.value];
+      caught += valid ? 0 : 1;
+      n = !valid ? 0 : seen->unreplicated ? n : n + 1;
+    }
+  }
+  EXPECT_GT(decided[true], 300);
+  EXPECT_GT(decided[false], 300);
+  EXPECT_GT(caught, 0);
+}
+
 }  // namespace
 }  // namespace cobblestone

@@ -19,7 +19,7 @@ struct LabRunOptions {
   lab::LabOptions lab;
   std::vector<std::string> attacks;
   std::vector<std::string> policies = {"boinc", "creditnew"};
-  std::vector<std::string> replications = {"single", "double", "adaptive"};
+  std::vector<std::string> replications = {"single", "double", "adaptive", "advised"};
   std::vector<std::string> sizes = {"noisy"};
   std::vector<std::string> parameters;
   std::string json;
@@ -115,8 +115,7 @@ void AddLab(Program& program) {
         sub.Add("--policy", options.policies, "policies, separated by commas (default: boinc,creditnew)")
             .OneEach()
             .Type("NAME,...");
-        sub.Add("--replication", options.replications,
-                "of single, double, adaptive (default: single,double,adaptive)")
+        sub.Add("--replication", options.replications, "of single, double, adaptive, advised (default: all)")
             .OneEach()
             .Type("NAME,...");
         sub.Add("--sizes", options.sizes,
