@@ -26,6 +26,7 @@ enum class Stream : std::uint32_t {
   kPass = 9,        // entity: workunit; counter: project x 64 + pass of the validator
   kReset = 10,      // entity: host; counter: its resets
   kContact = 11,    // entity: host; counter: its requests
+  kFabricate = 13,  // entity: host; counter: as kJob. Whether an attacker invents the output
   kReplicate = 12,  // entity: host; counter: as kJob. Whether an advised workunit is replicated
 };
 

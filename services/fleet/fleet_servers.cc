@@ -50,8 +50,9 @@ double Fleet::SpeedOf(const Job& job) const {
 double Fleet::SamplesOf(const Job& job) const {
   const App& app = apps_[workunits_[job.workunit].app];
   const Version& version = app.versions[job.version];
-  // Version ids are unique within a project.
-  const auto counter = static_cast<std::uint32_t>(version.id * kMaxProjects + app.project);
+  // Version ids are unique within a project. Variants are the first version's program.
+  const std::uint64_t program = version.variant > 0 ? app.versions[0].id : version.id;
+  const auto counter = static_cast<std::uint32_t>(program * kMaxProjects + app.project);
   const double u =
       draws_.Uniform(Stream::kVersion, MachineOf(job.slot, slots_[job.slot].generation), counter);
   if (job.gpu) return parameters_.gpu_samples * LogNormal(0, parameters_.gpu_samples_sigma, u);
@@ -67,18 +68,26 @@ Fleet::Attachment* Fleet::AttachmentOf(const Job& job) {
 // A new CPU version, and with the first one the GPU versions.
 void Fleet::Release(std::uint32_t index) {
   App& app = apps_[index];
-  const auto add = [&](credit::Resource resource, bool second) {
+  constexpr std::uint32_t kFirstVariant = 5000;  // 250 releases at most
+  const auto add = [&](credit::Resource resource, bool second, std::uint32_t variant = 0) {
     Version version;
-    version.id = app.id * 100000 + app.releases * 10 + static_cast<std::uint64_t>(resource);
+    const std::uint32_t number = variant > 0 ? kFirstVariant + variant : app.releases;
+    version.id = app.id * 100000 + number * 10 + static_cast<std::uint64_t>(resource);
     version.resource = resource;
     version.second = second;
-    app.newest[static_cast<std::size_t>(resource)] = static_cast<std::uint8_t>(app.versions.size());
+    version.variant = variant;
+    if (variant == 0)
+      app.newest[static_cast<std::size_t>(resource)] = static_cast<std::uint8_t>(app.versions.size());
     app.versions.push_back(version);
     EmitVersion(app, version);
   };
   // Job::version has 8 bits.
   if (app.versions.size() > 250) return;
   if (app.model->cpu) add(credit::Resource::kCpu, app.releases % 2 == 1);
+  if (app.model->cpu && app.releases == 0) {
+    for (std::uint32_t variant = 1; variant <= app.model->variants; ++variant)
+      add(credit::Resource::kCpu, false, variant);
+  }
   if (app.model->gpu && app.releases == 0) {
     for (const auto resource :
          {credit::Resource::kNvidia, credit::Resource::kAmd, credit::Resource::kIntelGpu})
@@ -223,7 +232,7 @@ double Fleet::Dispatch(std::uint32_t workunit_at, std::uint32_t number, std::uin
   job = Job{};
   job.generation = generation;
   job.workunit = workunit_at;
-  job.slot = number;
+  job.slot = job.reporter = number;
   job.host_generation = slot.generation;
   job.ordinal = slot.jobs++;
   job.sent = now_;
@@ -231,6 +240,9 @@ double Fleet::Dispatch(std::uint32_t workunit_at, std::uint32_t number, std::uin
   job.attachment = static_cast<std::uint8_t>(attachment);
   job.gpu = resource == 1;
   job.version = app.newest[static_cast<std::size_t>(job.gpu ? slot.gpu : credit::Resource::kCpu)];
+  if (IsAttacker(number) && options_.attack.version_every > 0 && !job.gpu)
+    job.version = static_cast<std::uint8_t>((job.ordinal - slot.identity_start) /
+                                            options_.attack.version_every % (app.model->variants + 1));
   job.threads =
       static_cast<std::uint8_t>(job.gpu ? 1 : std::min<std::uint32_t>(app.model->threads, slot.cores));
   job.anonymous = slot.anonymous;
@@ -312,7 +324,7 @@ void Fleet::Deadline(std::uint32_t at) {
   --workunit.in_progress;
   const bool open = !workunit.decided && !workunit.failed;
   if (job.lost) {
-    if (AttachmentOf(job) != nullptr) Unlink(at);
+    if (AttachmentOf(job) != nullptr && !job.gone) Unlink(at);
     EndJob(at);
   }
   if (open) LackResult(workunit_at);
@@ -329,6 +341,17 @@ void Fleet::Failed(std::uint32_t at) {
   if (!job.timed_out) --workunit.in_progress;
   // After a time-out another result has been requested already.
   const bool lacks = !workunit.decided && !workunit.failed && !job.timed_out;
+  EndJob(at);
+  if (lacks) LackResult(workunit_at);
+}
+
+// The server ends the job without an event.
+void Fleet::Detached(std::uint32_t at) {
+  const std::uint32_t workunit_at = jobs_[at].workunit;
+  Workunit& workunit = workunits_[workunit_at];
+  const bool timed_out = jobs_[at].timed_out;
+  if (!timed_out) --workunit.in_progress;
+  const bool lacks = !workunit.decided && !workunit.failed && !timed_out;
   EndJob(at);
   if (lacks) LackResult(workunit_at);
 }

@@ -83,6 +83,8 @@ struct AppModel {
   bool trickles;
   double weight;  // share of the project's jobs for a resource
   const char* source;
+  // Further CPU versions with plan classes of their own, which are the same program. Hosts use none of them by themselves.
+  std::uint32_t variants = 0;
 };
 std::span<const AppModel> AppsOf(Preset preset);
 

@@ -92,7 +92,7 @@ std::string NameOf(SizeModel sizes) {
 }
 
 FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std::uint64_t attackers,
-                     const fleet::Attack& attack, std::uint64_t seed) {
+                     const fleet::Attack& attack, std::uint64_t seed, std::uint32_t versions) {
   FleetOptions world;
   world.seed = seed;
   world.parameters = options.parameters;
@@ -112,7 +112,8 @@ FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std:
                  .size_classes = 1,
                  .trickles = false,
                  .weight = 1,
-                 .source = ""}};
+                 .source = "",
+                 .variants = versions - 1}};
   const double run_time = kEstimate * MeanSize(condition.sizes) * options.parameters.cpu_samples /
                           (1e9 * std::exp(options.parameters.core_speed_mu));
   // Whole hours: the last bits of exp() differ between machines.
@@ -167,7 +168,11 @@ Result<std::vector<Measurement>> RunLaboratory(const LabOptions& options) {
   for (const NamedAttack& attack : options.attacks)
     attackers.push_back(std::max<std::uint64_t>(
         1, static_cast<std::uint64_t>(std::llround(attack.share * static_cast<double>(options.hosts)))));
-  const std::set<std::uint64_t> different(attackers.begin(), attackers.end());
+  // What the worlds of two attacks must have in common to have the same twin.
+  using TwinKey = std::pair<std::uint64_t, std::uint32_t>;
+  const auto key_of = [&](std::size_t i) { return TwinKey(attackers[i], options.attacks[i].versions); };
+  std::set<TwinKey> different;
+  for (std::size_t i = 0; i < options.attacks.size(); ++i) different.insert(key_of(i));
   const std::uint64_t all =
       options.conditions.size() * options.seeds * (options.attacks.size() + different.size());
   std::uint64_t done = 0;
@@ -183,15 +188,17 @@ Result<std::vector<Measurement>> RunLaboratory(const LabOptions& options) {
     for (std::size_t i = 0; i < options.attacks.size(); ++i)
       measurements.push_back({options.attacks[i].id, options.attacks[i].name, attackers[i], condition, {}});
     for (std::uint64_t seed = 1; seed <= options.seeds; ++seed) {
-      std::map<std::uint64_t, WorldOutcome> twins;
+      std::map<TwinKey, WorldOutcome> twins;
       for (std::size_t i = 0; i < options.attacks.size(); ++i) {
-        auto twin = twins.find(attackers[i]);
+        const NamedAttack& attack = options.attacks[i];
+        auto twin = twins.find(key_of(i));
         if (twin == twins.end()) {
-          auto outcome = run(WorldOf(options, condition, attackers[i], {}, seed));
+          auto outcome = run(WorldOf(options, condition, attackers[i], {}, seed, attack.versions));
           if (!outcome.ok()) return outcome.status();
-          twin = twins.emplace(attackers[i], *std::move(outcome)).first;
+          twin = twins.emplace(key_of(i), *std::move(outcome)).first;
         }
-        const auto outcome = run(WorldOf(options, condition, attackers[i], options.attacks[i].attack, seed));
+        const auto outcome =
+            run(WorldOf(options, condition, attackers[i], attack.attack, seed, attack.versions));
         if (!outcome.ok()) return outcome.status();
         measurements[first + i].seeds.push_back(FiguresOf(*outcome, twin->second, options.jobs));
       }

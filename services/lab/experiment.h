@@ -48,9 +48,9 @@ Result<fleet::SizeModel> SizesByName(const std::string& name);
 std::string NameOf(fleet::Replication replication);
 std::string NameOf(fleet::SizeModel sizes);
 
-// The world of an attack; that of a default-constructed fleet::Attack is the twin.
+// The world of an attack; that of a default-constructed fleet::Attack is the twin. `versions`: of the app for CPUs.
 fleet::FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std::uint64_t attackers,
-                            const fleet::Attack& attack, std::uint64_t seed);
+                            const fleet::Attack& attack, std::uint64_t seed, std::uint32_t versions = 1);
 
 // Sends the world's events through the pipeline in memory, with a tick every 600 s. `options` must pass CheckFleetOptions.
 Result<WorldOutcome> RunWorld(const fleet::FleetOptions& options);

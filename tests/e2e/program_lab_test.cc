@@ -54,6 +54,19 @@ TEST(ProgramLab, RecyclingPaysUnderSingleReplicationAndAnHonestAttackerGainsNoth
   EXPECT_THAT(page, Not(HasSubstr("src=")));
 }
 
+TEST(ProgramLab, RepeatedAndReplayedReportsEarnNothingUnderTheReplicationThatRobustAdvises) {
+  testing::TempDir dir;
+  const Finished run =
+      RunProgram(dir.path(), {"lab", "run", std::string(kAttacks) + "a18-replay.yaml", "--policy", "robust",
+                              "--replication", "advised", "--hosts", "20", "--jobs", "60", "--seeds", "2",
+                              "--json", "lab.json", "--quiet"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("robust, advised replication, noisy sizes"));
+  const auto json = nlohmann::json::parse(ContentOf(dir / "lab.json"));
+  EXPECT_EQ(json["measurements"][0]["figures"]["gain"]["greatest"], 1);
+  EXPECT_EQ(json["measurements"][0]["figures"]["income"]["greatest"], 1);
+}
+
 TEST(ProgramLab, ErrorsNameWhatIsWrong) {
   testing::TempDir dir;
   std::ofstream(dir / "bad.yaml") << "id: X\nname: x\nshare: lots\n";
