@@ -27,7 +27,8 @@ struct LabOptions {
   std::uint64_t hosts = 300;          // honest
   std::uint64_t jobs = 1000;          // of a person that count
   std::uint32_t seeds = 5;            // 1, 2, ...
-  // Worlds that are finished, and all; may be empty.
+  unsigned threads = 0;               // 0: one for each core. No figure depends on it
+  // Worlds that are finished, and all; may be empty. Never called by two threads at once.
   std::function<void(std::uint64_t done, std::uint64_t all)> progress;
 };
 

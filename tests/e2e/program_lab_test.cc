@@ -67,6 +67,22 @@ TEST(ProgramLab, RepeatedAndReplayedReportsEarnNothingUnderTheReplicationThatRob
   EXPECT_EQ(json["measurements"][0]["figures"]["income"]["greatest"], 1);
 }
 
+TEST(ProgramLab, TheNumberOfThreadsChangesNoFigure) {
+  testing::TempDir dir;
+  std::string reports[2];
+  for (const int threads : {1, 3}) {
+    const Finished run = RunProgram(
+        dir.path(), {"lab", "run", std::string(kAttacks) + "a10-recycle.yaml",
+                     std::string(kAttacks) + "a13-collusion.yaml", "--replication", "single,advised",
+                     "--policy", "robust", "--hosts", "20", "--jobs", "40", "--seeds", "9", "--threads",
+                     std::to_string(threads), "--json", "lab.json", "--quiet"});
+    ASSERT_EQ(run.code, 0) << run.err;
+    reports[threads / 3] = ContentOf(dir / "lab.json");
+  }
+  ASSERT_GT(reports[0].size(), 1000u);
+  EXPECT_EQ(reports[0], reports[1]);
+}
+
 TEST(ProgramLab, ErrorsNameWhatIsWrong) {
   testing::TempDir dir;
   std::ofstream(dir / "bad.yaml") << "id: X\nname: x\nshare: lots\n";

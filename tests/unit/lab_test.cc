@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <set>
@@ -12,6 +13,7 @@
 #include "services/lab/attack_file.h"
 #include "services/lab/experiment.h"
 #include "services/lab/metrics.h"
+#include "services/lab/parallel.h"
 
 namespace cobblestone {
 namespace {
@@ -414,6 +416,27 @@ TEST(LabStrategy, ASleeperBuildsUpAfterEachInvalidResult) {
   }
   EXPECT_GE(valid, 10u);
   EXPECT_GE(invalid, 2u);
+}
+
+// ---- Threads -------------------------------------------------------------------------------------------
+
+TEST(LabParallel, EachIndexRunsOnceAndTheLeastFailureIsTheResult) {
+  for (const unsigned threads : {1u, 2u, 7u}) {
+    std::vector<std::atomic<int>> runs(100);
+    const auto count = [&](std::size_t i) {
+      ++runs[i];
+      return Status::Ok();
+    };
+    EXPECT_TRUE(lab::RunInParallel(runs.size(), threads, count).ok());
+    EXPECT_TRUE(std::all_of(runs.begin(), runs.end(), [](const auto& n) { return n == 1; }));
+    const auto fail = [&](std::size_t i) {
+      ++runs[i];
+      return i >= 20 ? Status::Fatal("index " + std::to_string(i)) : Status::Ok();
+    };
+    EXPECT_EQ(lab::RunInParallel(runs.size(), threads, fail).message(), "index 20");
+    EXPECT_TRUE(std::all_of(runs.begin() + 30, runs.end(), [](const auto& n) { return n == 1; }));
+  }
+  EXPECT_TRUE(lab::RunInParallel(0, 2, [](std::size_t) { return Status::Fatal("called"); }).ok());
 }
 
 // ---- Replication ---------------------------------------------------------------------------------------

@@ -131,6 +131,9 @@ void AddLab(Program& program) {
             .ShowDefault()
             .Between(20, 1000000)
             .Type("N");
+        sub.Add("--threads", options.lab.threads, "worlds that run at once, from 1 (default: one per core)")
+            .Between(1, 1024)
+            .Type("N");
         sub.Add("--set", options.parameters,
                 "changes a parameter of the population; repeatable. `cobblestone fleet parameters` lists all")
             .OneEach()
