@@ -26,7 +26,8 @@ double ClaimFactor(const Attack& attack, std::uint32_t n) {
   if (n < attack.start) return 1;
   n -= attack.start;
   switch (attack.pattern) {
-    case ClaimPattern::kHonest: return 1;
+    case ClaimPattern::kHonest:
+    case ClaimPattern::kEstimate: return 1;
     case ClaimPattern::kConstant: return attack.factor;
     case ClaimPattern::kRamp: return std::min(attack.factor, Power(attack.growth, n));
     case ClaimPattern::kSawtooth: return std::min(attack.factor, Power(attack.growth, n % attack.period));

@@ -17,6 +17,8 @@ enum class ClaimPattern : std::uint8_t {
   kSpike,       // times `factor` for every `period`-th job, else honest
   kSandbag,     // divided by `factor` for the first `first_jobs` jobs, then honest
   kVolatility,  // times `factor` and divided by `factor`, in turn
+  // The elapsed time is `factor` times the one estimated for the job, whatever the job needed: a constant PFC/E.
+  kEstimate,
 };
 
 // What a false claim changes.
@@ -30,6 +32,16 @@ enum class NewIdentity : std::uint8_t {
   kAccount,  // a new host of a new account
 };
 
+// What becomes of a job that the attacker does not want.
+enum class Unwanted : std::uint8_t {
+  kAbortedByUser,
+  kAbortedByProject,  // as if the project had cancelled it (exit status 202)
+  // Never reported: it times out at its deadline, and does not count as a job in progress.
+  kWithheld,
+  // The client detaches, or looks as if it had been reset: the server ends the job and sends no event about it.
+  kDetached,
+};
+
 struct Attack {
   std::uint32_t start = 0;  // jobs of an identity before the attack begins
   ClaimPattern pattern = ClaimPattern::kHonest;
@@ -39,12 +51,22 @@ struct Attack {
   std::uint32_t period = 30;      // jobs
   std::uint32_t first_jobs = 12;  // jobs
   double benchmark = 0;    // FLOP/s that the client reports instead of the measured speed; 0: the measured
+  bool anonymous = false;  // the client runs the version on the anonymous platform
   bool fabricate = false;  // invented outputs after a hundredth of the run time
+  double fabricate_share = 1;  // of the jobs, at random
+  // Outputs are invented only while the identity has so many replicated valid results since its last invalid one.
+  std::uint32_t build = 0;
   // The attacker keeps this share of the jobs, those of the smallest size for their estimate, and ends the others at
   // their start.
   double keep_share = 1;
-  bool abort_as_project = false;  // such a job ends as if the project had cancelled it (exit status 202)
-  std::uint32_t fail_every = 0;   // the last of so many jobs ends at its start with an error; 0: none
+  Unwanted unwanted = Unwanted::kAbortedByUser;
+  std::uint32_t fail_every = 0;  // the last of so many jobs ends at its start with an error; 0: none
+  std::uint32_t late_every =
+      0;                // the last of so many jobs is returned half a delay bound after its deadline; 0: none
+  bool rehome = false;  // of two attackers the one with the more efficient version reports all results
+  std::uint32_t version_every =
+      0;                     // jobs, then the attacker takes the app's next CPU version; 0: the newest only
+  std::uint32_t repeat = 0;  // further copies of each completion and validation; they are also replayed later
   // After so many dispatched jobs the attacker waits until none is in progress, and takes a new identity; 0: never.
   std::uint32_t recycle_every = 0;
   NewIdentity identity = NewIdentity::kHost;

@@ -15,17 +15,19 @@ namespace cobblestone::fleet {
 
 // What a draw is for. Frozen numbers: they determine the traffic of a seed.
 enum class Stream : std::uint32_t {
-  kUser = 1,       // entity: user; counter: 0 number of hosts, 1 team
-  kHost = 2,       // entity: host; counter: HostDraw (hosts.cc)
-  kAvailable = 3,  // entity: host; counter: period
-  kVersion = 4,    // entity: host; counter: app version
-  kJob = 5,        // entity: host; counter: its jobs in order of dispatch. Run-time noise, and the app
-  kFate = 6,       // entity: host; counter: as kJob
-  kReturn = 7,     // entity: host; counter: as kJob
-  kWorkunit = 8,   // entity: workunit; counter: project
-  kPass = 9,       // entity: workunit; counter: project x 64 + pass of the validator
-  kReset = 10,     // entity: host; counter: its resets
-  kContact = 11,   // entity: host; counter: its requests
+  kUser = 1,        // entity: user; counter: 0 number of hosts, 1 team
+  kHost = 2,        // entity: host; counter: HostDraw (hosts.cc)
+  kAvailable = 3,   // entity: host; counter: period
+  kVersion = 4,     // entity: host; counter: app version
+  kJob = 5,         // entity: host; counter: its jobs in order of dispatch. Run-time noise, and the app
+  kFate = 6,        // entity: host; counter: as kJob
+  kReturn = 7,      // entity: host; counter: as kJob
+  kWorkunit = 8,    // entity: workunit; counter: project
+  kPass = 9,        // entity: workunit; counter: project x 64 + pass of the validator
+  kReset = 10,      // entity: host; counter: its resets
+  kContact = 11,    // entity: host; counter: its requests
+  kFabricate = 13,  // entity: host; counter: as kJob. Whether an attacker invents the output
+  kReplicate = 12,  // entity: host; counter: as kJob. Whether an advised workunit is replicated
 };
 
 // The natural logarithm of a positive finite number, within 2 units in the last place.

@@ -93,9 +93,11 @@ void Fleet::MakeUsers() {
       slots_[slot++].user = static_cast<std::uint32_t>(user);
   }
   for (std::uint64_t slot = options_.hosts; slot < slots_.size(); ++slot) {
-    slots_[slot].first_of_user = true;
+    auto user = static_cast<std::uint32_t>(slot - options_.hosts);
+    if (options_.attack.rehome) user -= user % 2;  // two hosts of one account
+    slots_[slot].first_of_user = options_.hosts + user == slot;
     slots_[slot].user_is_attacker = true;
-    slots_[slot].user = static_cast<std::uint32_t>(slot - options_.hosts);
+    slots_[slot].user = user;
   }
   teams_ = std::max<std::uint64_t>(
       1, static_cast<std::uint64_t>(static_cast<double>(users_) / parameters_.users_per_team));

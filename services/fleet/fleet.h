@@ -151,6 +151,8 @@ class Fleet {
     std::array<float, 2> ran{};   // instance-s, in truth, of the jobs that ended
     std::array<std::uint32_t, 2> backoff_until{};
     std::array<std::uint32_t, kMaxApps> trust{};  // consecutive valid replicated results
+    // Valid replicated results since the last invalid one; failures do not count.
+    std::array<std::uint32_t, kMaxApps> verified{};
     std::uint32_t quota = 0;
     std::uint32_t sent_today = 0;
     std::uint32_t day = 0;
@@ -194,6 +196,7 @@ class Fleet {
     std::uint32_t ended = 0;
     std::uint32_t workunit = 0;
     std::uint32_t slot = 0;
+    std::uint32_t reporter = 0;  // slot whose host reports it: another one after re-homing
     std::uint32_t host_generation = 0;
     std::uint32_t ordinal = 0;  // of the host's jobs
     std::uint32_t sent = 0;
@@ -215,6 +218,8 @@ class Fleet {
     bool returned : 1 = false;
     bool timed_out : 1 = false;
     bool lost : 1 = false;  // its host does not have it any more
+    bool unwanted : 1 = false;
+    bool gone : 1 = false;  // not in its host's list any more, and not reported yet
   };
   struct Workunit {
     std::uint32_t number = 0;  // of its project
@@ -237,7 +242,8 @@ class Fleet {
   struct Version {
     std::uint64_t id = 0;
     credit::Resource resource = credit::Resource::kCpu;
-    bool second = false;  // with vector instructions
+    bool second = false;        // with vector instructions
+    std::uint32_t variant = 0;  // AppModel::variants
   };
   struct App {
     const AppModel* model = nullptr;
@@ -277,6 +283,9 @@ class Fleet {
   void Unlink(std::uint32_t job);
   void CountRun(const Slot& slot, const Job& job);
   void TakeIdentity(std::uint32_t slot);
+  [[nodiscard]] bool Fabricates(const Job& job) const;
+  void LieAboutTime(Job& job);
+  void Rehome(Job& job) const;
   [[nodiscard]] bool Supplies(const Slot& slot, std::uint32_t attachment, int resource) const;
   [[nodiscard]] bool AtLimit(const Slot& slot, int resource) const;
   // An attacker has had all jobs of its identity.
@@ -293,6 +302,8 @@ class Fleet {
   // fleet_servers.cc
   std::uint32_t Answer(std::uint32_t slot, const WorkRequest& request, std::array<std::uint32_t, 2>* sent);
   void SendLost(std::uint32_t slot, std::uint32_t attachment);
+  [[nodiscard]] bool IsSingle(const Workunit& workunit, std::uint32_t slot,
+                              const Attachment& attachment) const;
   std::uint32_t ChooseApp(std::uint32_t project, int resource, double draw) const;
   std::uint32_t ChooseWorkunit(std::uint32_t app, const Slot& slot, std::uint32_t slot_number,
                                Attachment& attachment);
@@ -303,6 +314,7 @@ class Fleet {
   void LackResult(std::uint32_t workunit);
   void Returned(std::uint32_t job);
   void Failed(std::uint32_t job);
+  void Detached(std::uint32_t job);
   void LookSoon(std::uint32_t workunit);
   void Validate(std::uint32_t workunit);
   void GiveUp(std::uint32_t workunit);
@@ -320,6 +332,8 @@ class Fleet {
   // fleet_events.cc
   void Emit(const wire::Event& event);
   void EndEvent();
+  // The event that begins at `begin` of bytes_ is about this job.
+  void RepeatEvent(const Job& job, std::size_t begin);
   void EmitCatalogue();
   void EmitVersion(const App& app, const Version& version);
   void EmitTeams();
@@ -362,6 +376,7 @@ class Fleet {
   std::string bytes_;              // events not returned yet
   std::vector<std::size_t> ends_;  // of each in bytes_
   std::size_t next_event_ = 0;
+  std::deque<std::string> replays_;  // Attack::repeat: the last events about attackers' results
 };
 
 }  // namespace cobblestone::fleet

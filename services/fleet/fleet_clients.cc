@@ -32,7 +32,7 @@ void Fleet::Join(std::uint32_t number) {
   slot.gpu_flops = static_cast<float>(traits.gpu_flops);
   slot.gpu = traits.gpu;
   slot.error_rate = static_cast<float>(traits.error_rate);
-  slot.anonymous = traits.anonymous;
+  slot.anonymous = traits.anonymous || (IsAttacker(number) && options_.attack.anonymous);
   slot.speed_class = static_cast<std::uint8_t>(traits.speed_class);
   slot.projects = static_cast<std::uint8_t>(std::min(traits.projects, options_.projects));
   slot.lanes = std::make_unique<std::uint32_t[]>(traits.cores + 1);
@@ -290,6 +290,19 @@ void Fleet::PlaceOnLanes(std::uint32_t index, double elapsed) {
   }
 }
 
+// The attacker knows the verdicts about its results, and not how often a job in progress was sent.
+bool Fleet::Fabricates(const Job& job) const {
+  const Attack& attack = options_.attack;
+  if (!IsAttacker(job.slot) || !attack.fabricate) return false;
+  const Slot& slot = slots_[job.slot];
+  const App& app = apps_[workunits_[job.workunit].app];
+  if (job.ordinal - slot.identity_start < attack.start) return false;
+  if (slot.attachments[job.attachment].verified[app.index] < attack.build) return false;
+  return attack.fabricate_share >= 1 ||
+         draws_.Uniform(Stream::kFabricate, MachineOf(job.slot, slot.generation), job.ordinal) <
+             attack.fabricate_share;
+}
+
 // The true run time, s, by `samples` = SamplesOf(job); sets what the job will report.
 double Fleet::Run(Job& job, double samples) {
   const Slot& slot = slots_[job.slot];
@@ -299,21 +312,22 @@ double Fleet::Run(Job& job, double samples) {
   double elapsed = SizeOf(workunit) * samples * LogNormal(0, parameters_.runtime_noise, noise) / SpeedOf(job);
   const auto [fate, part] = draws_.Uniforms(Stream::kFate, host, job.ordinal);
   job.outcome = credit::Outcome::kSuccess;
-  job.wrong = job.fabricated = false;
+  job.wrong = job.fabricated = job.unwanted = false;
   if (IsAttacker(job.slot)) {
     const double rank =
         draws_.Uniforms(Stream::kWorkunit, workunit.number, apps_[workunit.app].project).first;
     const JobFate chosen = FateOf(options_.attack, job.ordinal - slot.identity_start, rank);
     if (chosen != JobFate::kComputed) {
-      job.outcome = chosen == JobFate::kFailed         ? credit::Outcome::kClientError
-                    : options_.attack.abort_as_project ? credit::Outcome::kAbortedByProject
-                                                       : credit::Outcome::kAbortedByUser;
+      job.unwanted = chosen == JobFate::kUnwanted;
+      job.outcome = !job.unwanted ? credit::Outcome::kClientError
+                    : options_.attack.unwanted == Unwanted::kAbortedByProject
+                        ? credit::Outcome::kAbortedByProject
+                        : credit::Outcome::kAbortedByUser;
       job.elapsed = kEndedAtStart;
       return kEndedAtStart;
     }
   }
-  if (IsAttacker(job.slot) && options_.attack.fabricate &&
-      job.ordinal - slot.identity_start >= options_.attack.start) {
+  if (Fabricates(job)) {
     job.fabricated = true;
     job.elapsed = static_cast<float>(elapsed);
     return elapsed * kFabrication;
@@ -354,6 +368,33 @@ void Fleet::CountRun(const Slot& slot, const Job& job) {
   counters.failed_run_time += job.elapsed;
 }
 
+// An invented run time is believable only within the time since the dispatch.
+void Fleet::LieAboutTime(Job& job) {
+  const Attack& attack = options_.attack;
+  const std::uint32_t n = job.ordinal - slots_[job.slot].identity_start;
+  const bool estimate = attack.pattern == ClaimPattern::kEstimate;
+  const bool lies =
+      estimate || (attack.pattern != ClaimPattern::kHonest && attack.channel == ClaimChannel::kTime);
+  if (!lies && !attack.fabricate) return;
+  double elapsed = job.elapsed;
+  if (estimate && n >= attack.start) {
+    elapsed = attack.factor * job.estimate;
+  } else if (lies) {
+    elapsed *= ClaimFactor(attack, n);
+  }
+  job.elapsed = static_cast<float>(std::min<double>(elapsed, now_ - job.sent));
+}
+
+// Attackers 0 and 1, 2 and 3, ... belong together.
+void Fleet::Rehome(Job& job) const {
+  const auto first = static_cast<std::uint32_t>(options_.hosts);
+  const std::uint32_t partner = first + ((job.slot - first) ^ 1u);
+  if (partner >= slots_.size()) return;
+  Job other = job;
+  other.slot = partner;
+  if (SamplesOf(other) < SamplesOf(job)) job.reporter = partner;
+}
+
 // The client reports the job.
 void Fleet::Finish(std::uint32_t at) {
   Job& job = jobs_[at];
@@ -361,22 +402,33 @@ void Fleet::Finish(std::uint32_t at) {
   const std::uint32_t number = job.slot;
   const int resource = job.gpu ? 1 : 0;
   const bool was_full = AtLimit(slot, resource);
-  CountUse(number, job);
-  ++job.generation;
-  Unlink(at);
+  const double delay_bound = apps_[workunits_[job.workunit].app].delay_bound;
   const Attack& attack = options_.attack;
-  const bool lies_about_time =
-      attack.pattern != ClaimPattern::kHonest && attack.channel == ClaimChannel::kTime;
-  if (IsAttacker(number) && (lies_about_time || attack.fabricate)) {
-    // An invented run time is believable only within the time since the dispatch.
-    const double factor = lies_about_time ? ClaimFactor(attack, job.ordinal - slot.identity_start) : 1;
-    job.elapsed = static_cast<float>(std::min<double>(job.elapsed * factor, now_ - job.sent));
+  ++job.generation;
+  bool returns_late = false;
+  if (!job.gone) {
+    CountUse(number, job);
+    Unlink(at);
+    if (IsAttacker(number)) {
+      LieAboutTime(job);
+      if (attack.rehome) Rehome(job);
+      returns_late = job.outcome == credit::Outcome::kSuccess && attack.late_every > 0 &&
+                     (job.ordinal - slot.identity_start) % attack.late_every == attack.late_every - 1;
+    }
+    CountRun(slot, job);
   }
-  CountRun(slot, job);
   // Too late even for a late result: the project has deleted the workunit.
-  constexpr double kLateLimit = 4;  // delay bounds
-  if (now_ > job.sent + kLateLimit * apps_[workunits_[job.workunit].app].delay_bound) {
+  constexpr double kLateLimit = 4;   // delay bounds
+  constexpr double kReturned = 1.5;  // delay bounds after the dispatch
+  if (now_ > job.sent + kLateLimit * delay_bound) {
     EndJob(at);
+  } else if (job.unwanted && attack.unwanted == Unwanted::kDetached) {
+    Detached(at);
+  } else if (returns_late || (job.unwanted && attack.unwanted == Unwanted::kWithheld)) {
+    job.gone = true;
+    job.lost = !returns_late;
+    Put(What::kDeadline, job.sent + delay_bound, at, job.generation);
+    if (returns_late) Put(What::kFinish, job.sent + kReturned * delay_bound, at, job.generation);
   } else if (job.outcome != credit::Outcome::kSuccess) {
     EmitCompletion(job, job.outcome);
     Failed(at);
@@ -401,6 +453,7 @@ void Fleet::TakeIdentity(std::uint32_t number) {
   slot.first_of_user = options_.attack.identity == NewIdentity::kAccount;
   for (std::uint32_t i = 0; i < slot.projects; ++i) {
     slot.attachments[i].trust = {};
+    slot.attachments[i].verified = {};
     slot.attachments[i].sent_today = 0;
     slot.attachments[i].quota =
         static_cast<std::uint32_t>(parameters_.daily_quota) * (slot.cores + (slot.gpu_flops > 0 ? 1u : 0u));

@@ -21,6 +21,20 @@ void Fleet::EndEvent() {
   ++counts_.events;
 }
 
+void Fleet::RepeatEvent(const Job& job, std::size_t begin) {
+  constexpr std::size_t kReplayedAfter = 40;  // events about attackers' results
+  if (options_.attack.repeat == 0 || !IsAttacker(job.slot)) return;
+  replays_.push_back(bytes_.substr(begin));
+  for (std::uint32_t i = 0; i < options_.attack.repeat; ++i) {
+    bytes_ += replays_.back();
+    EndEvent();
+  }
+  if (replays_.size() <= kReplayedAfter) return;
+  bytes_ += replays_.front();
+  EndEvent();
+  replays_.pop_front();
+}
+
 void Fleet::Emit(const wire::Event& event) {
   bytes_ += wire::EncodeEvent(event);
   EndEvent();
@@ -67,6 +81,7 @@ void Fleet::EmitVersion(const App& app, const Version& version) {
     default:
       if (version.second) change.row.plan_class = "avx";
       if (app.model->threads > 1) change.row.plan_class = version.second ? "mt_avx" : "mt";
+      if (version.variant > 0) change.row.plan_class = "v" + std::to_string(version.variant);
   }
   Emit({.head = {.id = 1, .project = ProjectOf(app.project), .time = Unix(now_)}, .body = std::move(change)});
 }
@@ -131,7 +146,7 @@ credit::CompletionFacts Fleet::FactsOf(const Job& job) const {
   const Version& version = app.versions[job.version];
   credit::CompletionFacts facts;
   facts.result = ResultId(ResultOf(job));
-  facts.host = HostId(HostOf(job.slot, job.host_generation));
+  facts.host = HostId(HostOf(job.reporter, job.host_generation));
   facts.workunit = WorkunitId(workunit.number);
   facts.app = AppId(app.id);
   facts.version = AppVersionId(job.anonymous ? -static_cast<std::int64_t>(version.resource) - 1
@@ -176,10 +191,12 @@ void Fleet::EmitCompletion(Job& job, credit::Outcome outcome) {
   const double count = job.threads;
   const std::array usage = {
       wire::DeviceUsage{.resource = resource, .count = count, .peak_flops = facts.peak_flops / count}};
+  const std::size_t begin = bytes_.size();
   wire::EncodeCompletion(
       {.id = ResultOf(job) * 256 + ++job.notes, .project = ProjectOf(app.project), .time = Unix(now_)}, facts,
       usage, &bytes_);
   EndEvent();
+  RepeatEvent(job, begin);
 }
 
 void Fleet::EmitValidation(const Job& job, credit::ValidateState state, std::uint32_t claims, bool late) {
@@ -187,7 +204,7 @@ void Fleet::EmitValidation(const Job& job, credit::ValidateState state, std::uin
   const App& app = apps_[workunit.app];
   credit::ValidationFacts facts;
   facts.result = ResultId(ResultOf(job));
-  facts.host = HostId(HostOf(job.slot, job.host_generation));
+  facts.host = HostId(HostOf(job.reporter, job.host_generation));
   facts.workunit = WorkunitId(workunit.number);
   facts.app = AppId(app.id);
   facts.fpops_est = EstimateOf(workunit);
@@ -196,13 +213,16 @@ void Fleet::EmitValidation(const Job& job, credit::ValidateState state, std::uin
   facts.pass = workunit.pass;
   facts.claims = claims;
   facts.late = late;
-  facts.unreplicated = workunit.single && app.model->replication == Replication::kAdaptive;
+  facts.unreplicated = workunit.single && (app.model->replication == Replication::kAdaptive ||
+                                           app.model->replication == Replication::kAdvised);
   if (workunit.decided)
     facts.canonical_result = ResultId((workunit.number - 1) * kPlaces + workunit.canonical + 1);
+  const std::size_t begin = bytes_.size();
   wire::EncodeValidation(
       {.id = facts.result.value * 256 + workunit.pass, .project = ProjectOf(app.project), .time = Unix(now_)},
       facts, &bytes_);
   EndEvent();
+  RepeatEvent(job, begin);
 }
 
 void Fleet::EmitTrickle(std::uint32_t at) {

@@ -4,6 +4,7 @@
 
 #include "common/base/check.h"
 #include "common/credit/model/flops.h"
+#include "common/credit/policies/robust.h"
 #include "services/fleet/fleet.h"
 
 namespace cobblestone::fleet {
@@ -49,8 +50,9 @@ double Fleet::SpeedOf(const Job& job) const {
 double Fleet::SamplesOf(const Job& job) const {
   const App& app = apps_[workunits_[job.workunit].app];
   const Version& version = app.versions[job.version];
-  // Version ids are unique within a project.
-  const auto counter = static_cast<std::uint32_t>(version.id * kMaxProjects + app.project);
+  // Version ids are unique within a project. Variants are the first version's program.
+  const std::uint64_t program = version.variant > 0 ? app.versions[0].id : version.id;
+  const auto counter = static_cast<std::uint32_t>(program * kMaxProjects + app.project);
   const double u =
       draws_.Uniform(Stream::kVersion, MachineOf(job.slot, slots_[job.slot].generation), counter);
   if (job.gpu) return parameters_.gpu_samples * LogNormal(0, parameters_.gpu_samples_sigma, u);
@@ -66,18 +68,26 @@ Fleet::Attachment* Fleet::AttachmentOf(const Job& job) {
 // A new CPU version, and with the first one the GPU versions.
 void Fleet::Release(std::uint32_t index) {
   App& app = apps_[index];
-  const auto add = [&](credit::Resource resource, bool second) {
+  constexpr std::uint32_t kFirstVariant = 5000;  // 250 releases at most
+  const auto add = [&](credit::Resource resource, bool second, std::uint32_t variant = 0) {
     Version version;
-    version.id = app.id * 100000 + app.releases * 10 + static_cast<std::uint64_t>(resource);
+    const std::uint32_t number = variant > 0 ? kFirstVariant + variant : app.releases;
+    version.id = app.id * 100000 + number * 10 + static_cast<std::uint64_t>(resource);
     version.resource = resource;
     version.second = second;
-    app.newest[static_cast<std::size_t>(resource)] = static_cast<std::uint8_t>(app.versions.size());
+    version.variant = variant;
+    if (variant == 0)
+      app.newest[static_cast<std::size_t>(resource)] = static_cast<std::uint8_t>(app.versions.size());
     app.versions.push_back(version);
     EmitVersion(app, version);
   };
   // Job::version has 8 bits.
   if (app.versions.size() > 250) return;
   if (app.model->cpu) add(credit::Resource::kCpu, app.releases % 2 == 1);
+  if (app.model->cpu && app.releases == 0) {
+    for (std::uint32_t variant = 1; variant <= app.model->variants; ++variant)
+      add(credit::Resource::kCpu, false, variant);
+  }
   if (app.model->gpu && app.releases == 0) {
     for (const auto resource :
          {credit::Resource::kNvidia, credit::Resource::kAmd, credit::Resource::kIntelGpu})
@@ -105,6 +115,27 @@ std::uint32_t Fleet::ChooseApp(std::uint32_t project, int resource, double draw)
     if (draw < 0) break;
   }
   return chosen;
+}
+
+// Whether one result decides a new workunit whose first result goes to this host.
+bool Fleet::IsSingle(const Workunit& workunit, std::uint32_t number, const Attachment& attachment) const {
+  const App& app = apps_[workunit.app];
+  if (parameters_.quorum < 2) return true;
+  switch (app.model->replication) {
+    case Replication::kSingle: return true;
+    case Replication::kQuorum: return false;
+    case Replication::kAdaptive: {
+      const std::uint32_t trust = attachment.trust[app.index];
+      return trust >= parameters_.trusted_after &&
+             draws_.Uniforms(Stream::kWorkunit, workunit.number, app.project).second > 1.0 / trust;
+    }
+    case Replication::kAdvised: {
+      const Slot& slot = slots_[number];
+      const double u = draws_.Uniform(Stream::kReplicate, MachineOf(number, slot.generation), slot.jobs);
+      return u >= credit::ReplicationProbability(attachment.verified[app.index]);
+    }
+  }
+  return false;
 }
 
 // A workunit that lacks a result, of the host's size, without a result of the same user; or a new one.
@@ -145,11 +176,7 @@ std::uint32_t Fleet::ChooseWorkunit(std::uint32_t index, const Slot& slot, std::
               .generation = workunit.generation,
               .app = static_cast<std::uint8_t>(index),
               .size = size};
-  const std::uint32_t trust = attachment.trust[app.index];
-  const double u = draws_.Uniforms(Stream::kWorkunit, workunit.number, app.project).second;
-  workunit.single = app.model->replication == Replication::kSingle || parameters_.quorum < 2 ||
-                    (app.model->replication == Replication::kAdaptive && trust >= parameters_.trusted_after &&
-                     u > 1.0 / trust);
+  workunit.single = IsSingle(workunit, slot_number, attachment);
   if (!workunit.single) {
     for (int i = 1; i < static_cast<int>(parameters_.quorum); ++i) LackResult(at);
   }
@@ -172,8 +199,7 @@ std::uint32_t Fleet::Answer(std::uint32_t number, const WorkRequest& request,
     double instances = request.instances[r];
     while ((seconds > 0 || instances > 0) && attachment.sent_today < attachment.quota &&
            !AtLimit(slot, resource)) {
-      const double draw =
-          draws_.Uniforms(Stream::kJob, MachineOf(number, slot.generation), slot.jobs).second;
+      const double draw = draws_.Uniforms(Stream::kJob, MachineOf(number, slot.generation), slot.jobs).second;
       const std::uint32_t app = ChooseApp(attachment.project, resource, draw);
       if (app == kNone) break;
       const std::uint32_t workunit = ChooseWorkunit(app, slot, number, attachment);
@@ -206,7 +232,7 @@ double Fleet::Dispatch(std::uint32_t workunit_at, std::uint32_t number, std::uin
   job = Job{};
   job.generation = generation;
   job.workunit = workunit_at;
-  job.slot = number;
+  job.slot = job.reporter = number;
   job.host_generation = slot.generation;
   job.ordinal = slot.jobs++;
   job.sent = now_;
@@ -214,6 +240,9 @@ double Fleet::Dispatch(std::uint32_t workunit_at, std::uint32_t number, std::uin
   job.attachment = static_cast<std::uint8_t>(attachment);
   job.gpu = resource == 1;
   job.version = app.newest[static_cast<std::size_t>(job.gpu ? slot.gpu : credit::Resource::kCpu)];
+  if (IsAttacker(number) && options_.attack.version_every > 0 && !job.gpu)
+    job.version = static_cast<std::uint8_t>((job.ordinal - slot.identity_start) /
+                                            options_.attack.version_every % (app.model->variants + 1));
   job.threads =
       static_cast<std::uint8_t>(job.gpu ? 1 : std::min<std::uint32_t>(app.model->threads, slot.cores));
   job.anonymous = slot.anonymous;
@@ -295,7 +324,7 @@ void Fleet::Deadline(std::uint32_t at) {
   --workunit.in_progress;
   const bool open = !workunit.decided && !workunit.failed;
   if (job.lost) {
-    if (AttachmentOf(job) != nullptr) Unlink(at);
+    if (AttachmentOf(job) != nullptr && !job.gone) Unlink(at);
     EndJob(at);
   }
   if (open) LackResult(workunit_at);
@@ -312,6 +341,17 @@ void Fleet::Failed(std::uint32_t at) {
   if (!job.timed_out) --workunit.in_progress;
   // After a time-out another result has been requested already.
   const bool lacks = !workunit.decided && !workunit.failed && !job.timed_out;
+  EndJob(at);
+  if (lacks) LackResult(workunit_at);
+}
+
+// The server ends the job without an event.
+void Fleet::Detached(std::uint32_t at) {
+  const std::uint32_t workunit_at = jobs_[at].workunit;
+  Workunit& workunit = workunits_[workunit_at];
+  const bool timed_out = jobs_[at].timed_out;
+  if (!timed_out) --workunit.in_progress;
+  const bool lacks = !workunit.decided && !workunit.failed && !timed_out;
   EndJob(at);
   if (lacks) LackResult(workunit_at);
 }
@@ -409,6 +449,8 @@ void Fleet::Validate(std::uint32_t at) {
       if (Attachment* attachment = AttachmentOf(job)) {
         std::uint32_t& trust = attachment->trust[app.index];
         trust = !valid ? 0 : workunit.single ? trust : trust + 1;
+        std::uint32_t& verified = attachment->verified[app.index];
+        verified = !valid ? 0 : workunit.single ? verified : verified + 1;
         if (valid) {
           const auto most = static_cast<std::uint32_t>(parameters_.daily_quota) *
                             (slots_[job.slot].cores + (slots_[job.slot].gpu_flops > 0 ? 1u : 0u));

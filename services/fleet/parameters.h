@@ -67,6 +67,7 @@ enum class Replication : std::uint8_t {
   kSingle,    // one result per workunit
   kQuorum,    // `quorum` results of different users
   kAdaptive,  // one result if the host is trusted, else `quorum`
+  kAdvised,   // `quorum` results with the probability that policy `robust` advises for the host, else one
 };
 
 struct AppModel {
@@ -82,6 +83,8 @@ struct AppModel {
   bool trickles;
   double weight;  // share of the project's jobs for a resource
   const char* source;
+  // Further CPU versions with plan classes of their own, which are the same program. Hosts use none of them by themselves.
+  std::uint32_t variants = 0;
 };
 std::span<const AppModel> AppsOf(Preset preset);
 

@@ -16,8 +16,10 @@ namespace {
 using fleet::ClaimChannel;
 using fleet::ClaimPattern;
 using fleet::NewIdentity;
+using fleet::Unwanted;
 
 constexpr std::size_t kLargestFile = 1u << 16;  // bytes
+constexpr std::uint32_t kMostJobs = 1'000'000;
 
 const std::map<std::string, ClaimPattern> kPatterns = {{"honest", ClaimPattern::kHonest},
                                                        {"constant", ClaimPattern::kConstant},
@@ -25,12 +27,16 @@ const std::map<std::string, ClaimPattern> kPatterns = {{"honest", ClaimPattern::
                                                        {"sawtooth", ClaimPattern::kSawtooth},
                                                        {"spike", ClaimPattern::kSpike},
                                                        {"sandbag", ClaimPattern::kSandbag},
-                                                       {"volatility", ClaimPattern::kVolatility}};
+                                                       {"volatility", ClaimPattern::kVolatility},
+                                                       {"estimate", ClaimPattern::kEstimate}};
 const std::map<std::string, ClaimChannel> kChannels = {{"time", ClaimChannel::kTime},
                                                        {"benchmark", ClaimChannel::kBenchmark}};
 const std::map<std::string, NewIdentity> kIdentities = {{"host", NewIdentity::kHost},
                                                         {"account", NewIdentity::kAccount}};
-const std::map<std::string, bool> kAborts = {{"user", false}, {"project", true}};
+const std::map<std::string, Unwanted> kAborts = {{"user", Unwanted::kAbortedByUser},
+                                                 {"project", Unwanted::kAbortedByProject},
+                                                 {"never", Unwanted::kWithheld},
+                                                 {"detach", Unwanted::kDetached}};
 const std::map<std::string, bool> kSwitch = {{"no", false}, {"yes", true}, {"false", false}, {"true", true}};
 
 class AttackReader {
@@ -42,7 +48,8 @@ class AttackReader {
       const YAML::Node root = YAML::Load(std::string(text));
       EachKey(
           root, [&](const std::string& key, const YAML::Node& value) { return Root(key, value); },
-          "id, name, share, start, claim, benchmark, fabricate, keep_share, abort, fail_every, identities");
+          "id, name, share, start, claim, benchmark, anonymous, fabricate, fabricate_share, build, keep_share, abort, "
+          "fail_every, late_every, rehome, repeat, identities, versions");
       if (errors_.empty() && (attack_.id.empty() || attack_.name.empty()))
         Error(root.Mark(), "an attack needs `id` and `name`");
     } catch (const YAML::Exception& e) {
@@ -50,6 +57,8 @@ class AttackReader {
     } catch (const std::exception& e) {
       Error(YAML::Mark::null_mark(), std::string("cannot be read: ") + e.what());
     }
+    if (errors_.empty() && attack_.attack.rehome && attack_.attack.recycle_every > 0)
+      Error(YAML::Mark::null_mark(), "rehome and identities cannot be combined");
     if (errors_.empty()) return attack_;
     return Status::InvalidArgument(errors_);
   }
@@ -84,8 +93,14 @@ class AttackReader {
     if (key == "start") return Count(key, value, 0, &attack.start);
     if (key == "benchmark") return Number(key, value, 1e6, 1e15, &attack.benchmark);
     if (key == "fabricate") return Word(key, value, kSwitch, &attack.fabricate);
+    if (key == "fabricate_share") return Number(key, value, 0.001, 1, &attack.fabricate_share);
+    if (key == "build") return Count(key, value, 0, &attack.build);
+    if (key == "anonymous") return Word(key, value, kSwitch, &attack.anonymous);
+    if (key == "rehome") return Word(key, value, kSwitch, &attack.rehome);
+    if (key == "late_every") return Count(key, value, 1, &attack.late_every);
+    if (key == "repeat") return Count(key, value, 1, &attack.repeat);
     if (key == "keep_share") return Number(key, value, 0.001, 1, &attack.keep_share);
-    if (key == "abort") return Word(key, value, kAborts, &attack.abort_as_project);
+    if (key == "abort") return Word(key, value, kAborts, &attack.unwanted);
     if (key == "fail_every") return Count(key, value, 2, &attack.fail_every);
     if (key == "claim") {
       EachKey(
@@ -104,6 +119,17 @@ class AttackReader {
           "every, new");
       return true;
     }
+    if (key == "versions") {
+      EachKey(
+          value,
+          [&](const std::string& k, const YAML::Node& v) {
+            if (k == "count") return Count("versions.count", v, 2, 100, &attack_.versions);
+            if (k == "every") return Count("versions.every", v, 1, kMostJobs, &attack.version_every);
+            return false;
+          },
+          "count, every");
+      return true;
+    }
     return false;
   }
 
@@ -111,7 +137,7 @@ class AttackReader {
     fleet::Attack& attack = attack_.attack;
     if (key == "pattern") return Word("claim.pattern", value, kPatterns, &attack.pattern);
     if (key == "channel") return Word("claim.channel", value, kChannels, &attack.channel);
-    if (key == "factor") return Number("claim.factor", value, 1, 1e9, &attack.factor);
+    if (key == "factor") return Number("claim.factor", value, 1e-6, 1e9, &attack.factor);
     if (key == "growth") return Number("claim.growth", value, 1, 10, &attack.growth);
     if (key == "period") return Count("claim.period", value, 1, &attack.period);
     if (key == "first_jobs") return Count("claim.first_jobs", value, 1, &attack.first_jobs);
@@ -140,13 +166,18 @@ class AttackReader {
   }
 
   bool Count(const std::string& key, const YAML::Node& value, std::uint32_t least, std::uint32_t* count) {
+    return Count(key, value, least, kMostJobs, count);
+  }
+
+  bool Count(const std::string& key, const YAML::Node& value, std::uint32_t least, std::uint32_t most,
+             std::uint32_t* count) {
     std::uint32_t read = 0;
     if (value.IsScalar() && YAML::convert<std::uint32_t>::decode(value, read) && read >= least &&
-        read <= 1'000'000) {
+        read <= most) {
       *count = read;
     } else {
       Error(value.Mark(), key + ": " + Found(value) + "; it must be a whole number from " +
-                              std::to_string(least) + " to 1000000");
+                              std::to_string(least) + " to " + std::to_string(most));
     }
     return true;
   }

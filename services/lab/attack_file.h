@@ -13,7 +13,8 @@ namespace cobblestone::lab {
 struct NamedAttack {
   std::string id;
   std::string name;
-  double share = 0.01;  // attackers / honest hosts
+  double share = 0.01;         // attackers / honest hosts
+  std::uint32_t versions = 1;  // CPU versions of the app, in the twin too
   fleet::Attack attack;
 };
 

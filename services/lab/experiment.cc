@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
-#include <set>
+#include <mutex>
 #include <unordered_map>
 #include <utility>
 
+#include "services/lab/parallel.h"
 #include "services/pipeline/event_time.h"
 #include "services/replay/replay.h"
 
@@ -26,8 +28,10 @@ constexpr double kNever = 1e6;  // d
 // Slow hosts need longer for their jobs than the median host.
 constexpr double kSpareTime = 1.2;
 
-constexpr std::pair<const char*, Replication> kReplications[] = {
-    {"single", Replication::kSingle}, {"double", Replication::kQuorum}, {"adaptive", Replication::kAdaptive}};
+constexpr std::pair<const char*, Replication> kReplications[] = {{"single", Replication::kSingle},
+                                                                 {"double", Replication::kQuorum},
+                                                                 {"adaptive", Replication::kAdaptive},
+                                                                 {"advised", Replication::kAdvised}};
 constexpr std::pair<const char*, SizeModel> kSizeModels[] = {
     {"accurate", SizeModel::kAccurate}, {"noisy", SizeModel::kNoisy}, {"bimodal", SizeModel::kBimodal}};
 
@@ -67,7 +71,8 @@ fleet::Parameters LabParameters() {
 Result<Replication> ReplicationByName(const std::string& name) {
   for (const auto& [known, value] : kReplications)
     if (name == known) return value;
-  return Status::InvalidArgument("unknown replication '" + name + "'; known are single, double, adaptive");
+  return Status::InvalidArgument("unknown replication '" + name +
+                                 "'; known are single, double, adaptive, advised");
 }
 
 Result<SizeModel> SizesByName(const std::string& name) {
@@ -89,7 +94,7 @@ std::string NameOf(SizeModel sizes) {
 }
 
 FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std::uint64_t attackers,
-                     const fleet::Attack& attack, std::uint64_t seed) {
+                     const fleet::Attack& attack, std::uint64_t seed, std::uint32_t versions) {
   FleetOptions world;
   world.seed = seed;
   world.parameters = options.parameters;
@@ -109,7 +114,8 @@ FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std:
                  .size_classes = 1,
                  .trickles = false,
                  .weight = 1,
-                 .source = ""}};
+                 .source = "",
+                 .variants = versions - 1}};
   const double run_time = kEstimate * MeanSize(condition.sizes) * options.parameters.cpu_samples /
                           (1e9 * std::exp(options.parameters.core_speed_mu));
   // Whole hours: the last bits of exp() differ between machines.
@@ -164,34 +170,61 @@ Result<std::vector<Measurement>> RunLaboratory(const LabOptions& options) {
   for (const NamedAttack& attack : options.attacks)
     attackers.push_back(std::max<std::uint64_t>(
         1, static_cast<std::uint64_t>(std::llround(attack.share * static_cast<double>(options.hosts)))));
-  const std::set<std::uint64_t> different(attackers.begin(), attackers.end());
+  // What the worlds of two attacks must have in common to have the same twin.
+  using TwinKey = std::pair<std::uint64_t, std::uint32_t>;
+  const auto key_of = [&](std::size_t i) { return TwinKey(attackers[i], options.attacks[i].versions); };
+  std::map<TwinKey, std::size_t> twins;  // place among the twins of a condition and seed
+  for (std::size_t i = 0; i < options.attacks.size(); ++i) twins.emplace(key_of(i), 0);
+  std::size_t place = 0;
+  for (auto& [key, number] : twins) number = place++;
+
+  std::vector<Measurement> measurements;
+  for (const Condition& condition : options.conditions) {
+    for (std::size_t i = 0; i < options.attacks.size(); ++i)
+      measurements.push_back({options.attacks[i].id, options.attacks[i].name, attackers[i], condition,
+                              std::vector<Figures>(options.seeds)});
+  }
   const std::uint64_t all =
-      options.conditions.size() * options.seeds * (options.attacks.size() + different.size());
+      options.conditions.size() * options.seeds * (options.attacks.size() + twins.size());
+  std::mutex mutex;  // of `done` and the calls of progress
   std::uint64_t done = 0;
   const auto run = [&](const FleetOptions& world) -> Result<WorldOutcome> {
     if (Status good = CheckFleetOptions(world); !good.ok()) return good;
     auto outcome = RunWorld(world);
+    const std::scoped_lock lock(mutex);
     if (options.progress) options.progress(++done, all);
     return outcome;
   };
-  std::vector<Measurement> measurements;
-  for (const Condition& condition : options.conditions) {
-    const std::size_t first = measurements.size();
-    for (std::size_t i = 0; i < options.attacks.size(); ++i)
-      measurements.push_back({options.attacks[i].id, options.attacks[i].name, attackers[i], condition, {}});
-    for (std::uint64_t seed = 1; seed <= options.seeds; ++seed) {
-      std::map<std::uint64_t, WorldOutcome> twins;
-      for (std::size_t i = 0; i < options.attacks.size(); ++i) {
-        auto twin = twins.find(attackers[i]);
-        if (twin == twins.end()) {
-          auto outcome = run(WorldOf(options, condition, attackers[i], {}, seed));
-          if (!outcome.ok()) return outcome.status();
-          twin = twins.emplace(attackers[i], *std::move(outcome)).first;
-        }
-        const auto outcome = run(WorldOf(options, condition, attackers[i], options.attacks[i].attack, seed));
+  // A batch is as many seeds of one condition as keep all threads busy: its twins, then its attacks.
+  constexpr std::uint32_t kBatch = 8;  // seeds
+  for (std::size_t c = 0; c < options.conditions.size(); ++c) {
+    const Condition& condition = options.conditions[c];
+    for (std::uint32_t first = 0; first < options.seeds; first += kBatch) {
+      const std::size_t seeds = std::min(kBatch, options.seeds - first);
+      std::vector<WorldOutcome> outcomes(seeds * twins.size());
+      const auto run_twin = [&](std::size_t index) -> Status {
+        const auto& [key, number] =
+            *std::next(twins.begin(), static_cast<std::ptrdiff_t>(index % twins.size()));
+        const std::uint64_t seed = first + index / twins.size() + 1;
+        auto outcome = run(WorldOf(options, condition, key.first, {}, seed, key.second));
         if (!outcome.ok()) return outcome.status();
-        measurements[first + i].seeds.push_back(FiguresOf(*outcome, twin->second, options.jobs));
-      }
+        outcomes[index] = *std::move(outcome);
+        return Status::Ok();
+      };
+      if (Status ended = RunInParallel(outcomes.size(), options.threads, run_twin); !ended.ok()) return ended;
+      const auto run_attack = [&](std::size_t index) -> Status {
+        const std::size_t i = index % options.attacks.size();
+        const std::size_t row = index / options.attacks.size();
+        const NamedAttack& attack = options.attacks[i];
+        const auto outcome =
+            run(WorldOf(options, condition, attackers[i], attack.attack, first + row + 1, attack.versions));
+        if (!outcome.ok()) return outcome.status();
+        measurements[c * options.attacks.size() + i].seeds[first + row] =
+            FiguresOf(*outcome, outcomes[row * twins.size() + twins.at(key_of(i))], options.jobs);
+        return Status::Ok();
+      };
+      Status ended = RunInParallel(seeds * options.attacks.size(), options.threads, run_attack);
+      if (!ended.ok()) return ended;
     }
   }
   return measurements;

@@ -27,7 +27,8 @@ struct LabOptions {
   std::uint64_t hosts = 300;          // honest
   std::uint64_t jobs = 1000;          // of a person that count
   std::uint32_t seeds = 5;            // 1, 2, ...
-  // Worlds that are finished, and all; may be empty.
+  unsigned threads = 0;               // 0: one for each core. No figure depends on it
+  // Worlds that are finished, and all; may be empty. Never called by two threads at once.
   std::function<void(std::uint64_t done, std::uint64_t all)> progress;
 };
 
@@ -42,15 +43,15 @@ struct Measurement {
 // The homogeneous population of the laboratory (docs/lab.md).
 fleet::Parameters LabParameters();
 
-// "single", "double", "adaptive"; "accurate", "noisy", "bimodal". InvalidArgument names them.
+// "single", "double", "adaptive", "advised"; "accurate", "noisy", "bimodal". InvalidArgument names them.
 Result<fleet::Replication> ReplicationByName(const std::string& name);
 Result<fleet::SizeModel> SizesByName(const std::string& name);
 std::string NameOf(fleet::Replication replication);
 std::string NameOf(fleet::SizeModel sizes);
 
-// The world of an attack; that of a default-constructed fleet::Attack is the twin.
+// The world of an attack; that of a default-constructed fleet::Attack is the twin. `versions`: of the app for CPUs.
 fleet::FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std::uint64_t attackers,
-                            const fleet::Attack& attack, std::uint64_t seed);
+                            const fleet::Attack& attack, std::uint64_t seed, std::uint32_t versions = 1);
 
 // Sends the world's events through the pipeline in memory, with a tick every 600 s. `options` must pass CheckFleetOptions.
 Result<WorldOutcome> RunWorld(const fleet::FleetOptions& options);

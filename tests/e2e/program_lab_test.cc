@@ -54,6 +54,35 @@ TEST(ProgramLab, RecyclingPaysUnderSingleReplicationAndAnHonestAttackerGainsNoth
   EXPECT_THAT(page, Not(HasSubstr("src=")));
 }
 
+TEST(ProgramLab, RepeatedAndReplayedReportsEarnNothingUnderTheReplicationThatRobustAdvises) {
+  testing::TempDir dir;
+  const Finished run =
+      RunProgram(dir.path(), {"lab", "run", std::string(kAttacks) + "a18-replay.yaml", "--policy", "robust",
+                              "--replication", "advised", "--hosts", "20", "--jobs", "60", "--seeds", "2",
+                              "--json", "lab.json", "--quiet"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("robust, advised replication, noisy sizes"));
+  const auto json = nlohmann::json::parse(ContentOf(dir / "lab.json"));
+  EXPECT_EQ(json["measurements"][0]["figures"]["gain"]["greatest"], 1);
+  EXPECT_EQ(json["measurements"][0]["figures"]["income"]["greatest"], 1);
+}
+
+TEST(ProgramLab, TheNumberOfThreadsChangesNoFigure) {
+  testing::TempDir dir;
+  std::string reports[2];
+  for (const int threads : {1, 3}) {
+    const Finished run = RunProgram(
+        dir.path(), {"lab", "run", std::string(kAttacks) + "a10-recycle.yaml",
+                     std::string(kAttacks) + "a13-collusion.yaml", "--replication", "single,advised",
+                     "--policy", "robust", "--hosts", "20", "--jobs", "40", "--seeds", "9", "--threads",
+                     std::to_string(threads), "--json", "lab.json", "--quiet"});
+    ASSERT_EQ(run.code, 0) << run.err;
+    reports[threads / 3] = ContentOf(dir / "lab.json");
+  }
+  ASSERT_GT(reports[0].size(), 1000u);
+  EXPECT_EQ(reports[0], reports[1]);
+}
+
 TEST(ProgramLab, ErrorsNameWhatIsWrong) {
   testing::TempDir dir;
   std::ofstream(dir / "bad.yaml") << "id: X\nname: x\nshare: lots\n";

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <set>
@@ -12,6 +13,7 @@
 #include "services/lab/attack_file.h"
 #include "services/lab/experiment.h"
 #include "services/lab/metrics.h"
+#include "services/lab/parallel.h"
 
 namespace cobblestone {
 namespace {
@@ -107,6 +109,8 @@ TEST(LabAttackFile, EachKeyIsRead) {
       lab::ParseAttack("a.yaml",
                        "id: X\nname: all\nshare: 0.1\nstart: 7\nbenchmark: 1e9\nfabricate: yes\n"
                        "keep_share: 0.5\nabort: project\nfail_every: 8\n"
+                       "anonymous: yes\nfabricate_share: 0.25\nbuild: 20\nlate_every: 6\nrepeat: 2\n"
+                       "versions: {count: 5, every: 11}\n"
                        "claim: {pattern: ramp, channel: benchmark, factor: 24, growth: 1.5, period: 3, "
                        "first_jobs: 4}\nidentities: {every: 9, new: account}\n");
   ASSERT_TRUE(read.ok()) << read.status().message();
@@ -118,14 +122,22 @@ TEST(LabAttackFile, EachKeyIsRead) {
                         .period = 3,
                         .first_jobs = 4,
                         .benchmark = 1e9,
+                        .anonymous = true,
                         .fabricate = true,
+                        .fabricate_share = 0.25,
+                        .build = 20,
                         .keep_share = 0.5,
-                        .abort_as_project = true,
+                        .unwanted = fleet::Unwanted::kAbortedByProject,
                         .fail_every = 8,
+                        .late_every = 6,
+                        .version_every = 11,
+                        .repeat = 2,
                         .recycle_every = 9,
                         .identity = fleet::NewIdentity::kAccount};
   EXPECT_EQ(read->attack, expected);
   EXPECT_DOUBLE_EQ(read->share, 0.1);
+  EXPECT_EQ(read->versions, 5u);
+  EXPECT_TRUE(lab::ParseAttack("a.yaml", "id: X\nname: x\nrehome: yes\n")->attack.rehome);
 }
 
 TEST(LabAttackFile, AnErrorNamesPlaceKeyAndWhatIsAllowed) {
@@ -133,10 +145,14 @@ TEST(LabAttackFile, AnErrorNamesPlaceKeyAndWhatIsAllowed) {
       {"id: X\nname: x\nshares: 1\n", "a.yaml:3:1: unknown key 'shares'; allowed: id, name, share"},
       {"id: X\nname: x\nshare: much\n", "a.yaml:3:8: share: 'much'; it must be a number from 1e-06 to 10"},
       {"id: X\nname: x\nclaim: {pattern: up}\n",
-       "a.yaml:3:18: claim.pattern: 'up'; it must be one of constant, honest"},
+       "a.yaml:3:18: claim.pattern: 'up'; it must be one of constant, estimate, honest"},
       {"id: X\nname: x\nclaim: 10\n", "a.yaml:3:8: must be a group of pattern"},
       {"id: X\nname: x\nidentities: {every: 0}\n", "identities.every: '0'; it must be a whole number from 1"},
       {"id: X\nid: Y\nname: x\n", "a.yaml:2:1: 'id' occurs twice"},
+      {"id: X\nname: x\nversions: {count: 101}\n",
+       "versions.count: '101'; it must be a whole number from 2 to 100"},
+      {"id: X\nname: x\nabort: late\n", "abort: 'late'; it must be one of detach, never, project, user"},
+      {"id: X\nname: x\nrehome: yes\nidentities: {every: 9}\n", "rehome and identities cannot be combined"},
       {"name: x\n", "an attack needs `id` and `name`"},
       {"id: [\n", "invalid YAML"},
   };
@@ -189,15 +205,28 @@ struct Seen {
   std::vector<credit::CompletionFacts> completions;
   std::set<std::uint64_t> hosts;
   std::set<std::uint64_t> accounts;
+  std::vector<credit::CompletionFacts> dispatches;  // of attackers
+  std::vector<credit::ValidationFacts> verdicts;    // about attackers
   std::vector<std::string> others;
 };
 
-Seen SeenOf(const Attack& attack) {
+struct Conditions {
+  fleet::Replication replication = fleet::Replication::kSingle;
+  double deadline_factor = 1;
+  std::uint64_t attackers = 1;
+  std::uint32_t versions = 1;
+  std::uint64_t jobs = 40;
+};
+
+Seen SeenOf(const Attack& attack, const Conditions& conditions = {}) {
   lab::LabOptions options;
   options.parameters = lab::LabParameters();
+  options.parameters.deadline_factor = conditions.deadline_factor;
   options.hosts = 10;
-  options.jobs = 40;
-  fleet::Fleet world(lab::WorldOf(options, {.policy = "boinc"}, 1, attack, 3), nullptr);
+  options.jobs = conditions.jobs;
+  fleet::Fleet world(lab::WorldOf(options, {.policy = "boinc", .replication = conditions.replication},
+                                  conditions.attackers, attack, 3, conditions.versions),
+                     [](const fleet::Truth&) {});
   Seen seen;
   for (std::string_view bytes; world.Next(&bytes);) {
     const auto event = wire::ParseEvent(bytes);
@@ -212,6 +241,11 @@ Seen SeenOf(const Attack& attack) {
     } else if (const auto* sent = std::get_if<wire::Dispatch>(&event->body);
                sent == nullptr || sent->facts.host.value < fleet::kFirstAttacker) {
       seen.others.emplace_back(bytes);
+      if (const auto* verdict = std::get_if<credit::ValidationFacts>(&event->body);
+          verdict != nullptr && verdict->host.value >= fleet::kFirstAttacker)
+        seen.verdicts.push_back(*verdict);
+    } else {
+      seen.dispatches.push_back(sent->facts);
     }
   }
   return seen;
@@ -243,7 +277,8 @@ TEST(LabStrategy, UnwantedJobsEndAtTheirStartWithTheChosenStatus) {
   EXPECT_GT(outcomes[credit::Outcome::kSuccess], 20);
   EXPECT_GT(outcomes[credit::Outcome::kAbortedByUser], 20);
   outcomes.clear();
-  for (const auto& facts : SeenOf({.keep_share = 0.5, .abort_as_project = true}).completions)
+  for (const auto& facts :
+       SeenOf({.keep_share = 0.5, .unwanted = fleet::Unwanted::kAbortedByProject}).completions)
     ++outcomes[facts.outcome];
   EXPECT_GT(outcomes[credit::Outcome::kAbortedByProject], 20);
   EXPECT_EQ(outcomes[credit::Outcome::kAbortedByUser], 0);
@@ -270,6 +305,180 @@ TEST(LabStrategy, ANewIdentityIsTheSameMachine) {
     }
     for (const auto& [host, count] : jobs) EXPECT_LE(count, 10) << host;
   }
+}
+
+std::map<credit::Outcome, std::size_t> OutcomesOf(const Seen& seen) {
+  std::map<credit::Outcome, std::size_t> outcomes;
+  for (const auto& facts : seen.completions) ++outcomes[facts.outcome];
+  return outcomes;
+}
+
+TEST(LabStrategy, WithheldJobsTimeOutAtTheirDeadlineAlsoThoseOfAnEarlierIdentity) {
+  for (const std::uint32_t every : {0u, 10u}) {
+    const Seen seen =
+        SeenOf({.keep_share = 0.5, .unwanted = fleet::Unwanted::kWithheld, .recycle_every = every},
+               {.deadline_factor = 0.05});  // half a day
+    auto outcomes = OutcomesOf(seen);
+    EXPECT_GT(outcomes[credit::Outcome::kSuccess], 20u);
+    EXPECT_GT(outcomes[credit::Outcome::kTimeout], 20u);
+    EXPECT_EQ(outcomes.size(), 2u);
+    for (const auto& facts : seen.completions) {
+      if (facts.outcome != credit::Outcome::kTimeout) continue;
+      EXPECT_EQ(facts.received_time, facts.sent_time + 43200);
+    }
+    EXPECT_EQ(seen.hosts.size() > 1, every > 0);
+  }
+}
+
+TEST(LabStrategy, DetachedJobsLeaveNoEventAndTheirWorkunitsGoToOthers) {
+  const Seen seen = SeenOf({.keep_share = 0.5, .unwanted = fleet::Unwanted::kDetached});
+  EXPECT_EQ(OutcomesOf(seen).size(), 1u);
+  std::set<std::uint64_t> vanished;
+  for (const auto& facts : seen.dispatches) vanished.insert(facts.workunit.value);
+  for (const auto& facts : seen.completions) vanished.erase(facts.workunit.value);
+  EXPECT_GT(vanished.size(), 20u);
+  std::size_t sent_again = 0;
+  for (const std::string& bytes : seen.others) {
+    const auto event = wire::ParseEvent(bytes);
+    const auto* sent = std::get_if<wire::Dispatch>(&event->body);
+    sent_again += sent != nullptr && vanished.contains(sent->facts.workunit.value) ? 1 : 0;
+  }
+  EXPECT_GT(sent_again, 5u);
+}
+
+TEST(LabStrategy, LateResultsReturnAfterTheDecision) {
+  const Seen seen = SeenOf({.late_every = 4}, {.deadline_factor = 0.1, .jobs = 100});
+  auto outcomes = OutcomesOf(seen);
+  EXPECT_GE(outcomes[credit::Outcome::kTimeout], 5u);
+  const auto late = std::count_if(seen.verdicts.begin(), seen.verdicts.end(),
+                                  [](const auto& verdict) { return verdict.late; });
+  EXPECT_GE(late, 3);
+}
+
+TEST(LabStrategy, TheBetterHostOfAnAccountReportsTheResultsOfBoth) {
+  const Seen seen = SeenOf({.rehome = true}, {.attackers = 2});
+  std::set<std::uint64_t> sent;
+  std::set<std::uint64_t> reported;
+  std::set<std::uint64_t> judged;
+  for (const auto& facts : seen.dispatches) sent.insert(facts.host.value);
+  for (const auto& facts : seen.completions) reported.insert(facts.host.value);
+  for (const auto& verdict : seen.verdicts) judged.insert(verdict.host.value);
+  EXPECT_EQ(sent.size(), 2u);
+  EXPECT_EQ(reported.size(), 1u);
+  EXPECT_EQ(judged, reported);
+  EXPECT_EQ(seen.accounts.size(), 1u);
+}
+
+TEST(LabStrategy, AVersionHopperUsesEachVersionInTurn) {
+  const Seen seen = SeenOf({.version_every = 7}, {.versions = 3});
+  ASSERT_GT(seen.dispatches.size(), 30u);
+  std::vector<std::int64_t> versions;
+  for (const auto& facts : seen.dispatches) versions.push_back(facts.version.value);
+  EXPECT_EQ(std::set<std::int64_t>(versions.begin(), versions.end()).size(), 3u);
+  for (std::size_t i = 0; i + 21 < versions.size(); ++i) {
+    EXPECT_EQ(versions[i], versions[i + 21]);
+    EXPECT_NE(versions[i], versions[i + 7]);
+  }
+}
+
+TEST(LabStrategy, ReportsAndVerdictsAreRepeatedAndReplayed) {
+  std::map<std::uint64_t, int> reports;
+  for (const auto& facts : SeenOf({.repeat = 2}).completions) ++reports[facts.result.value];
+  ASSERT_GT(reports.size(), 30u);
+  EXPECT_EQ(reports.begin()->second, 4);  // once, twice again, and replayed
+  for (const auto& [result, count] : reports) EXPECT_GE(count, 3) << result;
+}
+
+TEST(LabStrategy, AnAnonymousAttackerRunsAnAnonymousVersion) {
+  for (const auto& facts : SeenOf({.anonymous = true}).dispatches) EXPECT_EQ(facts.version.value, -2);
+}
+
+// PFC/E of each job is `factor` times the mean of the machine's version, as far as the time since the dispatch allows.
+TEST(LabStrategy, ReportedTimesAreThoseOfTheMeanJob) {
+  const Seen seen = SeenOf({.pattern = fleet::ClaimPattern::kEstimate, .factor = 0.5});
+  ASSERT_GT(seen.completions.size(), 30u);
+  double greatest = 0;
+  for (const auto& facts : seen.completions) greatest = std::max(greatest, facts.elapsed_time);
+  const auto equal = std::count_if(seen.completions.begin(), seen.completions.end(),
+                                   [&](const auto& facts) { return facts.elapsed_time == greatest; });
+  EXPECT_GT(equal, static_cast<std::ptrdiff_t>(seen.completions.size() / 2));
+}
+
+TEST(LabStrategy, ASleeperBuildsUpAfterEachInvalidResult) {
+  const Seen seen =
+      SeenOf({.fabricate = true, .build = 5}, {.replication = fleet::Replication::kQuorum, .jobs = 200});
+  std::size_t valid = 0;
+  std::size_t invalid = 0;
+  for (const auto& verdict : seen.verdicts) {
+    valid += verdict.state == credit::ValidateState::kValid ? 1 : 0;
+    invalid += verdict.state == credit::ValidateState::kInvalid ? 1 : 0;
+    EXPECT_TRUE(valid >= 5 || invalid == 0);
+  }
+  EXPECT_GE(valid, 10u);
+  EXPECT_GE(invalid, 2u);
+}
+
+// ---- Threads -------------------------------------------------------------------------------------------
+
+TEST(LabParallel, EachIndexRunsOnceAndTheLeastFailureIsTheResult) {
+  for (const unsigned threads : {1u, 2u, 7u}) {
+    std::vector<std::atomic<int>> runs(100);
+    const auto count = [&](std::size_t i) {
+      ++runs[i];
+      return Status::Ok();
+    };
+    EXPECT_TRUE(lab::RunInParallel(runs.size(), threads, count).ok());
+    EXPECT_TRUE(std::all_of(runs.begin(), runs.end(), [](const auto& n) { return n == 1; }));
+    const auto fail = [&](std::size_t i) {
+      ++runs[i];
+      return i >= 20 ? Status::Fatal("index " + std::to_string(i)) : Status::Ok();
+    };
+    EXPECT_EQ(lab::RunInParallel(runs.size(), threads, fail).message(), "index 20");
+    EXPECT_TRUE(std::all_of(runs.begin() + 30, runs.end(), [](const auto& n) { return n == 1; }));
+  }
+  EXPECT_TRUE(lab::RunInParallel(0, 2, [](std::size_t) { return Status::Fatal("called"); }).ok());
+}
+
+// ---- Replication ---------------------------------------------------------------------------------------
+
+// n is the number of replicated valid results of the host, the draw that of the host and its job.
+TEST(LabReplication, AdvisedReplicatesByTheHostsOwnDrawAndHistory) {
+  lab::LabOptions options;
+  options.parameters = lab::LabParameters();
+  options.parameters.wrong_rate = 0.02;
+  options.parameters.error_rate = 0.1;  // failures do not lower n
+  options.hosts = 10;
+  options.jobs = 100;
+  const lab::Condition condition{.policy = "robust", .replication = fleet::Replication::kAdvised};
+  fleet::Fleet world(lab::WorldOf(options, condition, 1, {}, 3), nullptr);
+  const fleet::Draws draws(3);
+  std::map<std::uint64_t, std::uint32_t> jobs;      // of a host
+  std::map<std::uint64_t, std::uint32_t> verified;  // of a host
+  std::map<std::uint64_t, bool> single;             // by workunit, as drawn
+  std::map<bool, int> decided;
+  int caught = 0;
+  for (std::string_view bytes; world.Next(&bytes);) {
+    const auto event = wire::ParseEvent(bytes);
+    ASSERT_TRUE(event.ok());
+    if (const auto* sent = std::get_if<wire::Dispatch>(&event->body)) {
+      const std::uint64_t host = sent->facts.host.value;
+      const double u = draws.Uniform(fleet::Stream::kReplicate, host, jobs[host]++);
+      single.emplace(sent->facts.workunit.value, u >= 1 / (1 + 0.1 * verified[host]));
+    } else if (const auto* seen = std::get_if<credit::ValidationFacts>(&event->body)) {
+      if (seen->state == credit::ValidateState::kInconclusive || seen->late) continue;
+      const bool valid = seen->state == credit::ValidateState::kValid;
+      if (valid) {
+        EXPECT_EQ(seen->unreplicated, single.at(seen->workunit.value));
+        ++decided[seen->unreplicated];
+      }
+      std::uint32_t& n = verified[seen->host.value];
+      caught += valid ? 0 : 1;
+      n = !valid ? 0 : seen->unreplicated ? n : n + 1;
+    }
+  }
+  EXPECT_GT(decided[true], 300);
+  EXPECT_GT(decided[false], 300);
+  EXPECT_GT(caught, 0);
 }
 
 }  // namespace

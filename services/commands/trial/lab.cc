@@ -20,7 +20,7 @@ struct LabRunOptions {
   lab::LabOptions lab;
   std::vector<std::string> attacks;
   std::vector<std::string> policies = {"boinc", "creditnew"};
-  std::vector<std::string> replications = {"single", "double", "adaptive"};
+  std::vector<std::string> replications = {"single", "double", "adaptive", "advised"};
   std::vector<std::string> sizes = {"noisy"};
   std::vector<std::string> parameters;
   std::string json;
@@ -166,8 +166,7 @@ void AddLab(Program& program) {
         sub.Add("--policy", options.policies, "policies, separated by commas (default: boinc,creditnew)")
             .OneEach()
             .Type("NAME,...");
-        sub.Add("--replication", options.replications,
-                "of single, double, adaptive (default: single,double,adaptive)")
+        sub.Add("--replication", options.replications, "of single, double, adaptive, advised (default: all)")
             .OneEach()
             .Type("NAME,...");
         sub.Add("--sizes", options.sizes,
@@ -182,6 +181,9 @@ void AddLab(Program& program) {
         sub.Add("--jobs", options.lab.jobs, "granted results of each attacker that count")
             .ShowDefault()
             .Between(20, 1000000)
+            .Type("N");
+        sub.Add("--threads", options.lab.threads, "worlds that run at once, from 1 (default: one per core)")
+            .Between(1, 1024)
             .Type("N");
         sub.Add("--set", options.parameters,
                 "changes a parameter of the population; repeatable. `cobblestone fleet parameters` lists all")
