@@ -17,6 +17,7 @@ using fleet::Attack;
 using fleet::ClaimChannel;
 using fleet::ClaimPattern;
 using fleet::NewIdentity;
+using fleet::Unwanted;
 
 // Draws that are the same on every machine; those of <random>'s distributions are not.
 class Dice {
@@ -38,19 +39,25 @@ class Dice {
 // The attacker's choices. Values on a grid: a found attack is a file that a person can read.
 constexpr std::uint32_t kStarts[] = {0, 0, 5, 10, 20, 50, 100, 300};
 constexpr ClaimPattern kPatternChoices[] = {
-    ClaimPattern::kHonest, ClaimPattern::kConstant, ClaimPattern::kRamp,      ClaimPattern::kSawtooth,
-    ClaimPattern::kSpike,  ClaimPattern::kSandbag,  ClaimPattern::kVolatility};
+    ClaimPattern::kHonest, ClaimPattern::kConstant, ClaimPattern::kRamp,       ClaimPattern::kSawtooth,
+    ClaimPattern::kSpike,  ClaimPattern::kSandbag,  ClaimPattern::kVolatility, ClaimPattern::kEstimate};
 constexpr ClaimChannel kChannelChoices[] = {ClaimChannel::kTime, ClaimChannel::kBenchmark};
 constexpr double kFactors[] = {1.1, 1.2, 1.5, 2, 3, 5, 10, 24, 100, 1000};
 constexpr double kGrowths[] = {1.0005, 1.001, 1.002, 1.005, 1.01, 1.02, 1.05, 1.1, 1.3};
 constexpr std::uint32_t kPeriods[] = {2, 3, 5, 10, 20, 30, 50, 100, 200, 400};
 constexpr std::uint32_t kFirstJobs[] = {1, 3, 8, 9, 10, 11, 12, 15, 20, 30, 60, 100, 200};
 constexpr double kKeepShares[] = {1, 1, 0.99, 0.98, 0.97, 0.95, 0.93, 0.9, 0.85, 0.8, 0.7, 0.5, 0.2};
+constexpr Unwanted kUnwanted[] = {Unwanted::kAbortedByUser, Unwanted::kAbortedByProject, Unwanted::kWithheld,
+                                  Unwanted::kDetached};
 constexpr std::uint32_t kFailures[] = {0, 0, 0, 5, 8, 10, 20, 50};
 constexpr std::uint32_t kRecyclings[] = {0, 0, 10, 11, 15, 20, 30, 50, 80, 100, 200, 500};
 constexpr NewIdentity kNew[] = {NewIdentity::kHost, NewIdentity::kAccount};
 
-constexpr std::uint32_t kChoices = 12;
+constexpr std::uint32_t kLate[] = {0, 0, 0, 0, 2, 5, 20};
+constexpr std::uint32_t kBuilds[] = {0, 5, 10, 20, 40, 100};
+constexpr double kFabricateShares[] = {1, 0.5, 0.2, 0.1, 0.05};
+
+constexpr std::uint32_t kChoices = 16;
 
 void Choose(std::uint32_t choice, Dice& dice, Attack& attack) {
   switch (choice) {
@@ -62,10 +69,14 @@ void Choose(std::uint32_t choice, Dice& dice, Attack& attack) {
     case 5: attack.period = dice.Of(kPeriods); break;
     case 6: attack.first_jobs = dice.Of(kFirstJobs); break;
     case 7: attack.keep_share = dice.Of(kKeepShares); break;
-    case 8: attack.abort_as_project = dice.Chance(0.5); break;
+    case 8: attack.unwanted = dice.Of(kUnwanted); break;
     case 9: attack.fail_every = dice.Of(kFailures); break;
     case 10: attack.recycle_every = dice.Of(kRecyclings); break;
     case 11: attack.identity = dice.Of(kNew); break;
+    case 12: attack.anonymous = dice.Chance(0.3); break;
+    case 13: attack.late_every = dice.Of(kLate); break;
+    case 14: attack.build = dice.Of(kBuilds); break;
+    case 15: attack.fabricate_share = dice.Of(kFabricateShares); break;
     default: break;
   }
 }
@@ -116,7 +127,12 @@ constexpr std::pair<ClaimPattern, const char*> kPatternNames[] = {{ClaimPattern:
                                                                   {ClaimPattern::kSawtooth, "sawtooth"},
                                                                   {ClaimPattern::kSpike, "spike"},
                                                                   {ClaimPattern::kSandbag, "sandbag"},
-                                                                  {ClaimPattern::kVolatility, "volatility"}};
+                                                                  {ClaimPattern::kVolatility, "volatility"},
+                                                                  {ClaimPattern::kEstimate, "estimate"}};
+constexpr std::pair<Unwanted, const char*> kUnwantedNames[] = {{Unwanted::kAbortedByUser, "user"},
+                                                               {Unwanted::kAbortedByProject, "project"},
+                                                               {Unwanted::kWithheld, "never"},
+                                                               {Unwanted::kDetached, "detach"}};
 
 }  // namespace
 
@@ -135,7 +151,9 @@ Result<Found> SearchAttack(const SearchOptions& options) {
   Found best;
   for (std::uint32_t number = 1; number <= options.attacks; ++number) {
     const bool random = number <= options.attacks / 2 || best.at == 0;
-    const Attack attack = random ? RandomAttack(dice) : ChangedAttack(best.attack, dice);
+    Attack attack = random ? RandomAttack(dice) : ChangedAttack(best.attack, dice);
+    if (options.reported_only && attack.unwanted > Unwanted::kAbortedByProject)
+      attack.unwanted = Unwanted::kAbortedByUser;
     std::vector<Figures> seeds;
     for (std::uint64_t seed = 1; seed <= options.lab.seeds; ++seed) {
       const auto outcome = RunWorld(WorldOf(options.lab, condition, attackers, attack, seed));
@@ -165,10 +183,19 @@ std::string AttackText(const NamedAttack& named) {
             "\n  first_jobs: " + std::to_string(attack.first_jobs) + "\n";
   }
   add(attack.benchmark > 0, "benchmark", Digits(attack.benchmark));
+  add(attack.anonymous, "anonymous", "yes");
   add(attack.fabricate, "fabricate", "yes");
+  add(attack.fabricate_share != 1, "fabricate_share", Digits(attack.fabricate_share));
+  add(attack.build > 0, "build", std::to_string(attack.build));
   add(attack.keep_share != 1, "keep_share", Digits(attack.keep_share));
-  add(attack.abort_as_project, "abort", "project");
+  add(attack.unwanted != usual.unwanted, "abort", NameIn(kUnwantedNames, attack.unwanted));
   add(attack.fail_every > 0, "fail_every", std::to_string(attack.fail_every));
+  add(attack.late_every > 0, "late_every", std::to_string(attack.late_every));
+  add(attack.rehome, "rehome", "yes");
+  add(attack.repeat > 0, "repeat", std::to_string(attack.repeat));
+  if (attack.version_every > 0)
+    text += "versions:\n  count: " + std::to_string(named.versions) +
+            "\n  every: " + std::to_string(attack.version_every) + "\n";
   if (attack.recycle_every > 0) {
     text += "identities:\n  every: " + std::to_string(attack.recycle_every) +
             "\n  new: " + (attack.identity == NewIdentity::kHost ? "host" : "account") + "\n";

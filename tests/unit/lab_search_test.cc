@@ -10,7 +10,8 @@ namespace cobblestone {
 namespace {
 
 lab::SearchOptions Short(const std::string& policy, fleet::Replication replication) {
-  lab::SearchOptions options{.lab = {.hosts = 50, .jobs = 150, .seeds = 2}, .attacks = 12, .seed = 5};
+  lab::SearchOptions options{
+      .lab = {.hosts = 50, .jobs = 150, .seeds = 2}, .attacks = 12, .seed = 5, .reported_only = true};
   options.lab.parameters = lab::LabParameters();
   options.lab.conditions = {{policy, replication, fleet::SizeModel::kNoisy}};
   return options;
@@ -20,7 +21,7 @@ TEST(LabSearch, FindsAnAttackThatPaysUnderBoincAndNoneUnderRobust) {
   const auto boinc = SearchAttack(Short("boinc", fleet::Replication::kSingle));
   ASSERT_TRUE(boinc.ok());
   EXPECT_GT(boinc->score, 1.25);
-  const auto robust = SearchAttack(Short("robust", fleet::Replication::kQuorum));
+  const auto robust = SearchAttack(Short("robust", fleet::Replication::kAdvised));
   ASSERT_TRUE(robust.ok());
   EXPECT_LE(robust->score, 1.10) << lab::AttackText({.id = "S", .name = "s", .attack = robust->attack});
 }
@@ -55,6 +56,13 @@ TEST(LabSearch, AnAttackIsReadFromItsTextAsItWas) {
   fleet::Attack all;
   all.start = 5;
   all.pattern = fleet::ClaimPattern::kSawtooth;
+  all.anonymous = true;
+  all.fabricate_share = 0.25;
+  all.build = 12;
+  all.late_every = 7;
+  all.rehome = false;  // not together with identities
+  all.version_every = 9;
+  all.repeat = 2;
   all.channel = fleet::ClaimChannel::kBenchmark;
   all.factor = 24.5;
   all.growth = 1.0005;
@@ -63,12 +71,13 @@ TEST(LabSearch, AnAttackIsReadFromItsTextAsItWas) {
   all.benchmark = 1e9;
   all.fabricate = true;
   all.keep_share = 0.97;
-  all.abort_as_project = true;
+  all.unwanted = fleet::Unwanted::kWithheld;
   all.fail_every = 8;
   all.recycle_every = 50;
   all.identity = fleet::NewIdentity::kAccount;
   for (const fleet::Attack& attack : {usual, all}) {
-    const std::string text = lab::AttackText({.id = "S1", .name = "found", .share = 0.02, .attack = attack});
+    const std::string text =
+        lab::AttackText({.id = "S1", .name = "found", .share = 0.02, .versions = 4, .attack = attack});
     const auto read = lab::ParseAttack("found.yaml", text);
     ASSERT_TRUE(read.ok()) << read.status().message() << text;
     EXPECT_EQ(read->attack, attack);

@@ -222,6 +222,8 @@ void AddLab(Program& program) {
             .ShowDefault()
             .Between(20, 1000000)
             .Type("N");
+        sub.Flag("--reported-only", options.search.reported_only,
+                 "attackers end every job that they do not compute: none is withheld or detached");
         sub.Add("--set", options.parameters, "as in `lab run`").OneEach().Type("NAME=VALUE");
         sub.Add("--out", options.out, "also write the found attack to a file that `lab run` reads")
             .Type("FILE");
