@@ -732,6 +732,11 @@ std::string HostVersionText(const json& answer) {
     fields.Of(row, "flops_estimate", "estimated speed", "FLOP/s");
     fields.Of(row, "consecutive_valid", "consecutive valid");
     fields.Of(row, "error_rate", "error rate");
+    // Of policy robust: over all versions of the app.
+    fields.Of(row, "failure_rate", "failure rate in the app");
+    fields.Of(row, "replicated_valid", "replicated valid in the app", "since its last invalid result");
+    fields.Of(row, "replication_probability", "replication probability",
+              "advised for its next job of the app");
     fields.Of(row, "max_jobs_per_day", "max jobs per day");
     fields.Of(row, "jobs_today", "jobs today");
     fields.Of(row, "scale_probation", "on scale probation");

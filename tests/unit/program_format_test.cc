@@ -186,6 +186,23 @@ TEST(Format, ANewHostsClaimOfRobustIsItsEstimate) {
   EXPECT_THAT(failed, Not(HasSubstr("this host is new")));
 }
 
+TEST(Format, AHostsReplicationAdviceIsShown) {
+  json row = {{"host", 17},
+              {"app", 2},
+              {"app_version", 8},
+              {"project", 1},
+              {"failure_rate", 0.0625},
+              {"replicated_valid", 5},
+              {"replication_probability", 0.6666666667}};
+  const std::string text = HostVersionText({{"rows", {row}}});
+  EXPECT_THAT(text, HasSubstr("failure rate in the app      0.0625\n"));
+  EXPECT_THAT(text, HasSubstr("replicated valid in the app  5 since its last invalid result\n"));
+  EXPECT_THAT(text,
+              HasSubstr("replication probability      0.6666666667 advised for its next job of the app\n"));
+  row.erase("replication_probability");
+  EXPECT_THAT(HostVersionText({{"rows", {row}}}), Not(HasSubstr("probability")));
+}
+
 TEST(Format, AbsentFieldsAreLeftOut) {
   json answer = Explained();
   answer["grants"][0].erase("claim");
