@@ -18,6 +18,8 @@ int main(int argc, char** argv) {
     if (advice->runtime_s) std::printf("runtime_s %.17g\n", *advice->runtime_s);
     std::printf("quota_left %.17g\nsingle_replication %d\n", advice->quota_left,
                 advice->single_replication ? 1 : 0);
+    if (advice->replication_probability)
+      std::printf("replication_probability %.17g\n", *advice->replication_probability);
   } else {
     std::printf("no advice: the scheduler uses its own estimate\n");
   }

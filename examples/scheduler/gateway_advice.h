@@ -20,6 +20,8 @@ class GatewayAdvice {
         runtime_s;          // the job's expected run time on the host; none: the host has too little data
     double quota_left = 0;  // how many more jobs of this version the host may get today
     bool single_replication = false;  // the job needs no second replica
+    // Policy robust: replicate the job with this probability, and ignore single_replication. none: another policy
+    std::optional<double> replication_probability;
   };
 
   // `url`: http://127.0.0.1:8080; `token`: a token of the role read, which has no rate limit.
@@ -51,7 +53,8 @@ class GatewayAdvice {
     };
     const auto quota = number("quota_left");
     if (!quota) return std::nullopt;
-    return Advice{number("runtime_s"), *quota, data.value("single_replication", false)};
+    return Advice{number("runtime_s"), *quota, data.value("single_replication", false),
+                  number("replication_probability")};
   }
 
   // Call this where the scheduler writes its reply. Returns the elements to be put between <scheduler_reply> and

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "services/cli/progress.h"
+#include "services/cli/robust_text.h"
 #include "services/cli/terminal_text.h"
 
 namespace cobblestone::cli {
@@ -178,9 +179,10 @@ std::string_view ModeWords(std::string_view mode) {
   return {};
 }
 
-std::string Mode(const json& object, std::string_view name) {
+std::string Mode(const json& object, std::string_view name, std::string_view policy) {
   const std::string mode = Text(object, name);
-  const std::string_view words = ModeWords(mode);
+  const std::string_view own = policy == "robust" ? RobustModeWords(mode) : std::string_view();
+  const std::string_view words = own.empty() ? ModeWords(mode) : own;
   return words.empty() ? mode : mode + " (" + std::string(words) + ")";
 }
 
@@ -203,6 +205,10 @@ std::string_view FormationWords(std::string_view policy) {
       {"runtime",
        "The mean of the claims, each weighted by the sum of the others; claims of zero or "
        "above the cap are excluded."},
+      {"robust",
+       "The low average of the claims of calibrated hosts: their mean, each weighted by the sum of "
+       "the others. If no claim is from a calibrated host: the low average of all claims. A claim "
+       "above the cap on granted credit is excluded. A single claim is granted as it is."},
       {"assigned", "The assigned credit; several reports of apps are combined like benchmark claims."},
       {"none", "This policy keeps statistics and grants nothing."},
   };
@@ -253,6 +259,10 @@ std::string JobText(const json& claim) {
 
 std::string ScalesOfClaimText(const json& claim) {
   Fields fields("     ");
+  if (At(claim, "policy") == "robust") {
+    for (const auto& [name, value] : RobustInputs(claim)) fields.Add(name, value);
+    return fields.Take();
+  }
   if (Has(claim, "version_average")) fields.Add("version average", Average(At(claim, "version_average")));
   fields.Add("version scale", IsZero(At(claim, "version_scale")) ? "none yet" : Text(claim, "version_scale"));
   if (Has(claim, "host_average_before"))
@@ -278,8 +288,9 @@ std::string ClaimsText(const json& grant, const json& claim) {
   const auto add = [&](const json& one, const std::string& note) {
     const json& flags = At(one, "flags");
     std::string words = note;
-    for (const char* flag : {"late", "expired", "invalid", "runtime_outlier", "on_probation",
-                             "one_time_cheat", "clamped", "host_deleted"}) {
+    for (const char* flag :
+         {"late", "expired", "invalid", "runtime_outlier", "on_probation", "one_time_cheat", "clamped",
+          "host_deleted", "uncalibrated", "over_budget", "rising"}) {
       if (flags.is_array() && std::find(flags.begin(), flags.end(), flag) != flags.end())
         words += (words.empty() ? "" : ", ") + Spaced(flag);
     }
@@ -308,11 +319,13 @@ std::string ClaimText(const json& claim) {
   text += "\n  3. The claim, by policy " + Text(claim, "policy") + " version " +
           IdText(claim, "policy_version") + "\n";
   Fields fields("     ");
-  fields.Add("mode", Mode(claim, "mode"));
+  fields.Add("mode", Mode(claim, "mode", Text(claim, "policy")));
   std::string flags;
   for (const json& flag : At(claim, "flags"))
     flags += (flags.empty() ? "" : ", ") + Spaced(TerminalText(flag.get<std::string>()));
   if (!flags.empty()) fields.Add("flags", flags);
+  if (At(claim, "policy") == "robust" && !Flag(claim, "no_claim"))
+    for (const auto& [name, value] : RobustSteps(claim)) fields.Add(name, value);
   fields.Add("claimed PFC", Text(claim, "pfc") + " FLOPs");
   fields.Add("claimed", Text(claim, "claimed") + " Cobblestones");
   return text + fields.Take();
@@ -341,7 +354,7 @@ std::string GrantText(const json& grant) {
       text += Wrapped(words, "     ");
   }
   Fields fields("     ");
-  if (Has(grant, "counted_as")) fields.Add("counted as", Mode(grant, "counted_as"));
+  if (Has(grant, "counted_as")) fields.Add("counted as", Mode(grant, "counted_as", policy));
   fields.Add("cap per result", IsZero(At(grant, "max_granted_credit"))
                                    ? "none"
                                    : Text(grant, "max_granted_credit") + " Cobblestones");
@@ -719,6 +732,11 @@ std::string HostVersionText(const json& answer) {
     fields.Of(row, "flops_estimate", "estimated speed", "FLOP/s");
     fields.Of(row, "consecutive_valid", "consecutive valid");
     fields.Of(row, "error_rate", "error rate");
+    // Of policy robust: over all versions of the app.
+    fields.Of(row, "failure_rate", "failure rate in the app");
+    fields.Of(row, "replicated_valid", "replicated valid in the app", "since its last invalid result");
+    fields.Of(row, "replication_probability", "replication probability",
+              "advised for its next job of the app");
     fields.Of(row, "max_jobs_per_day", "max jobs per day");
     fields.Of(row, "jobs_today", "jobs today");
     fields.Of(row, "scale_probation", "on scale probation");

@@ -63,11 +63,22 @@ const char* ReasonOf(credit::ReplicationAdvice replication) {
   return "";
 }
 
-double ReplicatedValid(const credit::HostRecord& host, AppId app) {
+// The host's record of the app, over all versions, that policy `robust` prices and advises by. A host without one has not
+// returned a result of the app since the app took the policy.
+const credit::HostApp* FindHostApp(const credit::HostRecord& host, AppId app) {
   for (const credit::HostApp& row : host.apps) {
-    if (row.app == app) return row.replicated_valid;
+    if (row.app == app) return &row;
   }
-  return 0;
+  return nullptr;
+}
+
+bool IsRobust(const credit::Catalogue& catalogue, AppId app) {
+  const credit::AppRow* row = catalogue.FindApp(app);
+  return row != nullptr && row->policy.kind == credit::PolicyKind::kRobust;
+}
+
+json ReplicationProbabilityOf(const credit::HostApp* row) {
+  return Number(credit::ReplicationProbability(row != nullptr ? row->replicated_valid : 0));
 }
 
 }  // namespace
@@ -80,11 +91,18 @@ Result<json> Questions::HostVersions(ProjectId project, HostId host, std::option
   if (!state.ok()) return state.status();
   json list = json::array();
   if (*state) {
+    const auto now = Now(project);
     for (const credit::HostVersion& row : (*state)->record.versions) {
       if ((version && row.version != *version) || (app && row.app != app)) continue;
       json j = HostVersionJson(row);
       j["project"] = project.value;
       j["host"] = host.value;
+      const credit::HostApp* of_app = FindHostApp((*state)->record, row.app);
+      if (of_app != nullptr && now.ok() && IsRobust((*now)->state.catalogue, row.app)) {
+        j["failure_rate"] = Number(of_app->error_rate);
+        j["replicated_valid"] = Number(of_app->replicated_valid);
+        j["replication_probability"] = ReplicationProbabilityOf(of_app);
+      }
       list.push_back(std::move(j));
     }
   }
@@ -147,7 +165,7 @@ Result<json> Questions::Estimate(ProjectId project, const Job& job) {
     j["runtime_s"] = speed.flops > 0 ? Number(job.fpops_est / speed.flops) : json();
   }
   if (app->policy.kind == credit::PolicyKind::kRobust)
-    j["replication_probability"] = Number(credit::ReplicationProbability(ReplicatedValid(record, app->id)));
+    j["replication_probability"] = ReplicationProbabilityOf(FindHostApp(record, app->id));
   if (row != nullptr && row->turnaround.n > 0) j["turnaround_s"] = Number(row->turnaround.mean);
   if (replication != credit::ReplicationAdvice::kSingle) j["reason"] = ReasonOf(replication);
   return j;

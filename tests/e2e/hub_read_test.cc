@@ -343,6 +343,42 @@ TEST_F(HubRead, HistoriesSayWhatADayGaveAndWhatWasCorrected) {
   EXPECT_EQ(projects[2]["users"], 1) << "a held project keeps the figures of its last complete edition";
 }
 
+// The last second of a year, the first of the next one, a leap day, and a total that falls. No month is left out until now.
+TEST_F(HubRead, AHistoryHasTheTotalAtTheEndOfEachMonth) {
+  Project(1, "Rosewood");
+  int edition = 0;
+  const std::string id(32, 'e');
+  for (const auto& [day, credit] : {std::pair{19690.0, 100.0},
+                                    {19723.0 - 1 / kDay, 130.0},
+                                    {19723.0, 135.0},
+                                    {19782.5, 142.0},
+                                    {19783.0, 138.0}}) {
+    Begin(1, ++edition, day * kDay);
+    Account(1, "USER", {.id = 11, .credit = credit, .name = "Eve", .cpid = id});
+    Complete(1);
+  }
+  Post();
+  (void)ListWith("people", "138.000000");
+  const Xml history = GetXml("/get_user_credit_history.php?cpid=" + id);
+  const std::string path = "user_credit_history/total_credit_history_by_month/month/";
+  const std::vector<std::string> months = history.All(path + "month");
+  const std::vector<std::string> totals = history.All(path + "total_credit");
+  ASSERT_GT(months.size(), 12u);
+  ASSERT_EQ(totals.size(), months.size());
+  const std::vector<std::pair<std::string, std::string>> first = {{"2023-12", "130.000000"},
+                                                                  {"2024-01", "135.000000"},
+                                                                  {"2024-02", "142.000000"},
+                                                                  {"2024-03", "138.000000"},
+                                                                  {"2024-04", "138.000000"}};
+  for (std::size_t n = 0; n < first.size(); ++n) EXPECT_EQ(std::pair(months[n], totals[n]), first[n]);
+  for (std::size_t n = 1; n < months.size(); ++n) {
+    const int before = std::stoi(months[n - 1].substr(0, 4)) * 12 + std::stoi(months[n - 1].substr(5));
+    EXPECT_EQ(std::stoi(months[n].substr(0, 4)) * 12 + std::stoi(months[n].substr(5)), before + 1)
+        << months[n];
+  }
+  EXPECT_EQ(totals.back(), "138.000000");
+}
+
 TEST_F(HubRead, ProjectPagesAndSignatureImagesGetTheirXml) {
   FirstEditions();
   (void)ListWith("people", "250.000000");

@@ -317,6 +317,62 @@ TEST_F(View, ANewVersionIsEstimatedByTheRecordThatItsPriceInherits) {
   EXPECT_EQ(estimate(1, 22)["consecutive_valid"], 30.0);
 }
 
+// Policy robust advises by the replicated valid results of the app, all versions together, since the last invalid one.
+TEST_F(View, TheAdviceOfRobustFollowsReplicatedValidResults) {
+  Send(kStart, wire::AppChange{.app = AppId(2), .name = "fair", .policy = "robust", .delay_bound = kDay});
+  for (const std::uint64_t version : {21, 22})
+    Send(kStart,
+         wire::AppVersionChange{
+             .row = {.id = version, .app = AppId(2), .version_num = static_cast<std::uint32_t>(version)}});
+  Send(kStart, wire::AppVersionChange{.row = {.id = 11, .app = AppId(1), .version_num = 100}});
+  std::uint64_t result = 500;
+  const auto judged = [&](std::int64_t version, std::uint32_t claims, credit::ValidateState state) {
+    const double time = kStart + static_cast<double>(++result);
+    wire::Completion completion = CompletionOf(result, 1, result, time);
+    completion.facts.app = AppId(2);
+    completion.facts.version = AppVersionId(version);
+    completion.facts.sent_time = time - 6000;
+    completion.facts.elapsed_time = 5000;
+    completion.facts.peak_flops = 3e9;
+    credit::ValidationFacts validation = ValidationOf(result, 1, result, 0);
+    validation.app = AppId(2);
+    validation.fpops_est = 1e13;
+    validation.fpops_bound = 1e15;
+    validation.claims = claims;
+    validation.state = state;
+    Send(time, completion);
+    Send(time, validation);
+  };
+  const auto advised = [&](std::uint64_t host, std::int64_t version) {
+    return AnswerOf(Stored().Estimate(kProject, {.host = HostId(host), .version = AppVersionId(version)}))
+        .value("replication_probability", -1.0);
+  };
+  const auto row_of = [&](std::int64_t version) {
+    return AnswerOf(Stored().HostVersions(kProject, HostId(1), AppVersionId(version), AppId(2)))["rows"][0];
+  };
+  Reopen();
+  EXPECT_EQ(advised(1, 21), 1) << "nothing is known of the host yet";
+  for (const std::int64_t version : {21, 21, 22, 22, 22}) judged(version, 2, credit::ValidateState::kValid);
+  judged(21, 1, credit::ValidateState::kValid);  // nothing was compared
+  Reopen();
+  for (const std::int64_t version : {21, 22}) EXPECT_DOUBLE_EQ(advised(1, version), 1 / 1.5);
+  EXPECT_EQ(advised(2, 21), 1) << "another host";
+  EXPECT_EQ(advised(1, 11), -1) << "an app with another policy";
+  EXPECT_EQ(row_of(21)["replicated_valid"], 5.0);
+  EXPECT_DOUBLE_EQ(row_of(22)["replication_probability"].get<double>(), 1 / 1.5);
+  EXPECT_LT(row_of(21)["failure_rate"].get<double>(), 0.1) << "a new host begins at 0.1";
+  judged(22, 2, credit::ValidateState::kInvalid);
+  Reopen();
+  for (const std::int64_t version : {21, 22}) EXPECT_EQ(advised(1, version), 1);
+  EXPECT_EQ(row_of(21)["replicated_valid"], 0.0);
+  Send(kStart + 1000,
+       wire::AppChange{
+           .app = AppId(2), .name = "fair", .policy = "creditnew", .policy_version = 2, .delay_bound = kDay});
+  Reopen();
+  EXPECT_EQ(advised(1, 21), -1);
+  EXPECT_FALSE(row_of(21).contains("replication_probability"));
+}
+
 TEST_F(View, RecentAveragesAreDecayedToTheTimeOfTheAnswer) {
   std::atomic<double> now = kStart + kDay;
   options_.clock = [&now] { return now.load(); };

@@ -105,11 +105,111 @@ TEST(Format, AGrantIsExplainedStepByStep) {
   EXPECT_THAT(text, Not(HasSubstr("benchmark"))) << "zero: not part of this policy";
 }
 
+// A result of policy `robust`: 1,000 s at 1e10 FLOP/s for a job of 2e13 FLOPs; the app's mean is 0.5, the host's 0.4.
+json RobustExplained(const json& changes) {
+  json answer = Explained();
+  json& grant = answer["grants"][0];
+  grant["claim"] = json::parse(R"({
+      "result": 4711, "workunit": 99, "host": 17, "user": 5, "app": 2, "app_version": 8, "pass": 1,
+      "policy": "robust", "policy_version": 1, "epoch": 12,
+      "facts": {"elapsed_time_s": 1000, "cpu_time_s": 990, "peak_flops": 1e10, "fpops_est": 2e13,
+                "fpops_bound": 3e15, "sent_time": 1750001649, "received_time": 1750005232,
+                "reported": 0, "benchmark": 1e10},
+      "raw_pfc": 1e13, "sample": 0.5, "version_average": {"n": 230, "mean": 2.5}, "version_scale": 0.96,
+      "min_avg_pfc": 0.5, "host_average_before": {"n": 23, "mean": 0.4}, "host_scale": 1.25,
+      "consecutive_valid": 0, "host_scale_time": 0, "flags": ["valid", "host_scale_applied"],
+      "failure_rate": 0.08125, "reliability": 0.9, "budget": 5e13,
+      "mode": "normal", "pfc": 1.125e13, "claimed": 26.041666666})");
+  grant["claim"].merge_patch(changes);
+  return answer;
+}
+
+TEST(Format, AClaimOfRobustIsAProductOfItsFactors) {
+  const std::string text = ExplainText(RobustExplained(json::object()));
+  for (const char* part :
+       {"0.4 over 23 samples", "1.25 = app's mean / host average", "8.13 % of the host's recent jobs",
+        "0.9, from the failure rate", "5e+13 FLOPs left for this claim",
+        "normal (from what the job measured)", "1e+13 FLOPs = elapsed time x peak speed\n",
+        "x host scale   1.25", "x reliability  0.9, for a failure rate of 8.13 %", "1.125e+13 FLOPs",
+        "low average of the claims of calibrated hosts"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  for (const char* part : {"version average", "both scales", "probation", "this host is new",
+                           "ten average jobs", "may add up to", "rising"}) {
+    EXPECT_THAT(text, Not(HasSubstr(part)));
+  }
+}
+
+TEST(Format, AClaimOfRobustShowsTheLimitsThatCutIt) {
+  // Ten times the host's average: 2e13 x 0.4 x 10 = 8e13 FLOPs; x 1.25 x 0.9 = 9e13.
+  const json cut = {{"facts", {{"elapsed_time_s", 3e5}, {"benchmark", 8e9}}},
+                    {"flags", {"valid", "clamped", "one_time_cheat", "host_scale_applied"}},
+                    {"pfc", 9e13}};
+  const std::string limited = ExplainText(RobustExplained(cut));
+  EXPECT_THAT(limited,
+              HasSubstr("2.8664e+13 FLOPs = time between sending and return x peak speed, limited to "
+                        "8,000,000,000 FLOP/s"));
+  EXPECT_THAT(limited, HasSubstr("to 10 x the host's average x size estimate = 8e+13 FLOPs"));
+  json over = cut;
+  over["flags"].push_back("over_budget");
+  over["pfc"] = over["budget"] = 4e12;
+  const std::string text = ExplainText(RobustExplained(over));
+  EXPECT_THAT(text, HasSubstr("to the limit of the policy"));
+  EXPECT_THAT(text, HasSubstr("left 4e+12 FLOPs: the claims of a host in an app may add up to"));
+  over["flags"] = {"valid", "host_scale_applied", "over_budget"};
+  over["facts"] = {{"elapsed_time_s", 1000}, {"benchmark", 1e10}};
+  EXPECT_THAT(ExplainText(RobustExplained(over)), HasSubstr("product        1.125e+13 FLOPs\n"));
+}
+
+TEST(Format, ANewHostsClaimOfRobustIsItsEstimate) {
+  const json changes = {{"flags", {"valid", "uncalibrated", "rising"}},
+                        {"mode", "approximate"},
+                        {"host_average_before", {{"n", 3}}},
+                        {"host_scale", nullptr},
+                        {"pfc", 9e12}};
+  const std::string text = ExplainText(RobustExplained(changes));
+  for (
+      const char* part :
+      {"size estimate  2e+13 FLOPs", "x app's mean   0.5", "not applied",
+       "approximate (from the size estimate, because the host is new to the app version)",
+       "this host is new to the app version: its results earn the estimate until ten results have been averaged",
+       "so far 3\n", "keep rising; that does not change this claim"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  json insane = changes;
+  insane["flags"] = {"valid", "sanity_check_failed", "uncalibrated"};
+  insane["mode"] = "default_pfc";
+  insane["min_avg_pfc"] = 0;
+  const std::string failed = ExplainText(RobustExplained(insane));
+  EXPECT_THAT(failed, HasSubstr("not defined yet: counts as 1"));
+  EXPECT_THAT(failed, HasSubstr("the size estimate takes its place"));
+  EXPECT_THAT(failed, Not(HasSubstr("this host is new")));
+}
+
+TEST(Format, AHostsReplicationAdviceIsShown) {
+  json row = {{"host", 17},
+              {"app", 2},
+              {"app_version", 8},
+              {"project", 1},
+              {"failure_rate", 0.0625},
+              {"replicated_valid", 5},
+              {"replication_probability", 0.6666666667}};
+  const std::string text = HostVersionText({{"rows", {row}}});
+  EXPECT_THAT(text, HasSubstr("failure rate in the app      0.0625\n"));
+  EXPECT_THAT(text, HasSubstr("replicated valid in the app  5 since its last invalid result\n"));
+  EXPECT_THAT(text,
+              HasSubstr("replication probability      0.6666666667 advised for its next job of the app\n"));
+  row.erase("replication_probability");
+  EXPECT_THAT(HostVersionText({{"rows", {row}}}), Not(HasSubstr("probability")));
+}
+
 TEST(Format, AbsentFieldsAreLeftOut) {
   json answer = Explained();
   answer["grants"][0].erase("claim");
   answer["grants"][0].erase("postings");
   EXPECT_THAT(ExplainText(answer), HasSubstr("190.375000 Cobblestones"));
+  json bare = RobustExplained({{"facts", nullptr}, {"host_average_before", nullptr}, {"flags", nullptr}});
+  EXPECT_NO_THROW((void)ExplainText(bare));
   // An answer with any missing field becomes text without an exception.
   for (const json& odd : {json::object(), json(nullptr), json::array(), json({{"grants", {{{"x", 1}}}}})}) {
     EXPECT_NO_THROW({

@@ -9,7 +9,7 @@ import type { Grant } from "../../../services/gateway/web/src/base/types";
 import { countedWords, explain } from "../../../services/gateway/web/src/rules/explain";
 import { near, priceOf } from "../../../services/gateway/web/src/rules/price";
 import { settle } from "../../../services/gateway/web/src/rules/settle";
-import { marksOf } from "../../../services/gateway/web/src/rules/words";
+import { marksOf, modeWords } from "../../../services/gateway/web/src/rules/words";
 
 declare const TEST_DATA: string;
 
@@ -34,7 +34,7 @@ function grantOf(result: number, policy = "boinc"): Grant {
 
 test("there is a grant of every policy and of every rule", () => {
   assert.deepEqual([...new Set(recorded.map((k) => k.grant.claim!.policy))].sort(),
-    ["assigned", "benchmark", "boinc", "creditnew", "creditnew-v2", "none", "reported-flops", "runtime"]);
+    ["assigned", "benchmark", "boinc", "creditnew", "creditnew-v2", "none", "reported-flops", "robust", "runtime"]);
   for (const rule of ["late", "own", "normal", "lone_normal", "approximate", "average", "min", "low_average", "named", "estimate", "nothing", "none_left"]) {
     assert.ok(recorded.some((k) => k.rule === rule), rule);
   }
@@ -157,4 +157,97 @@ test("payments while the job ran are subtracted in a separate term", () => {
   assert.equal(terms[1]!.value, "12.500001");
   assert.deepEqual([terms[0], terms[2]], before);
   assert.match(explained.headline, /beyond what had been paid while it ran/);
+});
+
+function robustGrant(wanted: string[], unwanted: string[] = []): Grant {
+  const found = recorded.find(({ grant: { claim } }) => claim!.policy === "robust" && claim!.flags.every((f) => !unwanted.includes(f)) &&
+    wanted.every((f) => claim!.flags.includes(f)));
+  assert.ok(found, wanted.join(" "));
+  return structuredClone(found.grant);
+}
+
+const textOf = (grant: Grant, step: string) => explain(grant, false).steps.find((s) => s.id === step)!;
+
+test("robust: work x this computer x reliability, beside the app's mean", () => {
+  const grant = robustGrant(["host_scale_applied"], ["over_budget", "one_time_cheat", "late"]);
+  const claim = grant.claim!;
+  const price = priceOf(claim);
+  assert.deepEqual(price.factors.map((f) => f.what), ["host", "reliability"]);
+  assert.ok(price.agrees);
+  const work = Number(claim.facts.benchmark) * Number(claim.facts.elapsed_time_s);
+  const mean = Number(claim.min_avg_pfc) || 1;
+  assert.ok(near(work * mean / Number(claim.host_average_before.mean) * Number(claim.reliability), Number(claim.pfc)));
+  const scales = textOf(grant, "scales");
+  assert.match(scales.sentences.join(" "), /jobs of this app usually do.*for reliability: [\d.]+ % of this computer's recent jobs/);
+  assert.deepEqual(scales.terms.map((one) => one.op), ["", "×", "×", "="]);
+  for (const [name, factor] of [["reliability", 1.001], ["pfc", 0.999]] as const) {
+    const wrong = structuredClone(claim);
+    wrong[name] = Number(wrong[name]) * factor;
+    assert.equal(priceOf(wrong).agrees, false, name);
+  }
+});
+
+test("robust: a new host or an insane result earns the estimate", () => {
+  const fresh = robustGrant(["uncalibrated"], ["sanity_check_failed"]);
+  assert.match(textOf(fresh, "work").sentences.join(" "), /This host is new to this app version.*until ten results have been averaged.*So far there are \d+/);
+  assert.deepEqual(textOf(fresh, "scales").terms.map((one) => one.label).slice(1), ["reliability", "work claimed"]);
+  const insane = robustGrant(["sanity_check_failed"], ["uncalibrated"]);
+  assert.equal(priceOf(insane.claim!).basis.kind, "estimate");
+  const text = textOf(insane, "work").sentences.join(" ");
+  assert.match(text, /infinite, no number, or above the workunit's limit/);
+  assert.ok(!text.includes("new to this"), text);
+});
+
+test("robust: a job is cut at ten times its host's average", () => {
+  const grant = robustGrant(["one_time_cheat"], ["over_budget"]);
+  const price = priceOf(grant.claim!);
+  assert.ok(price.factors[0]!.what === "cut" && near(price.factors[0]!.value, 10), String(price.factors[0]!.value));
+  const average = Number(grant.claim!.host_average_before.mean) * Number(grant.claim!.facts.fpops_est);
+  assert.ok(near(price.factors[0]!.flops, 10 * average));
+  assert.match(textOf(grant, "scales").sentences[0]!, /more than 10 average jobs of its computer/);
+  const smaller = structuredClone(grant.claim!);
+  smaller.facts.elapsed_time_s = 1; // then there was nothing to cut
+  assert.equal(priceOf(smaller).agrees, false);
+});
+
+test("robust: the budget cuts a claim to what it left", () => {
+  for (const grant of [robustGrant(["over_budget", "one_time_cheat"]), robustGrant(["over_budget"], ["one_time_cheat"])]) {
+    const price = priceOf(grant.claim!);
+    assert.ok(price.budget !== null && near(price.budget, Number(grant.claim!.pfc)));
+    assert.ok(price.agrees);
+    const scales = textOf(grant, "scales");
+    assert.match(scales.sentences.join(" "), /may add up to little more.*so this claim is cut there/);
+    assert.deepEqual(scales.terms.slice(-2).map((one) => one.op), ["→", "="]);
+    const wrong = structuredClone(grant.claim!);
+    wrong.budget = Number(wrong.budget) * 1.01;
+    assert.equal(priceOf(wrong).agrees, false);
+  }
+});
+
+test("robust: a claim of a new host counts only without a claim of a calibrated host", () => {
+  const mixed = recorded.find(({ grant: { claim, other_claims } }) => claim!.policy === "robust" && claim!.flags.includes("uncalibrated") &&
+    other_claims.some((other) => !other.flags.includes("uncalibrated")))!.grant;
+  const settled = settle(mixed, mixed.claim!);
+  assert.equal(settled.claims[0]!.leftOut, "uncalibrated");
+  assert.match(countedWords(settled.claims[0]!, settled.rule), /new host: does not count/);
+  // 10 and 20: the low average is (10 x 20 + 20 x 10) / 30.
+  const two = structuredClone(mixed);
+  two.claim!.claimed = 10;
+  two.claim!.flags = ["valid", "uncalibrated"];
+  two.other_claims = [{ result: 1, host: 2, mode: "approximate", flags: ["valid", "uncalibrated"], pfc: 1, claimed: 20 }];
+  two.credit_before_rounding = String(40 / 3);
+  assert.equal(settle(two, two.claim!).rule, "low_average");
+  assert.equal(settle(two, two.claim!).claims[0]!.leftOut, null);
+  // A claim can be 0; two of them have no weights.
+  two.claim!.claimed = two.other_claims[0]!.claimed = 0;
+  two.credit_before_rounding = "0";
+  assert.equal(settle(two, two.claim!).rule, "low_average");
+});
+
+test("robust: flags and modes that mean something else", () => {
+  assert.deepEqual(marksOf(["uncalibrated", "over_budget", "rising"], "robust").map((m) => [m.name, m.warns]),
+    [["New host", false], ["Cut by the budget", true], ["Rising reports", true]]);
+  assert.match(marksOf(["one_time_cheat"])[0]!.meaning, /probation/);
+  assert.doesNotMatch(marksOf(["one_time_cheat"], "robust")[0]!.meaning, /probation/);
+  assert.doesNotMatch(modeWords("normal", "robust"), /corrections/);
 });

@@ -145,6 +145,9 @@ export interface Claim {
   host_scale?: Double;
   consecutive_valid: Double;
   host_scale_time: Double;
+  failure_rate?: Double; // policy robust
+  reliability?: Double;
+  budget?: Double; // FLOPs that it left for this claim
   flags: string[];
   mode: string;
   pfc: Double;

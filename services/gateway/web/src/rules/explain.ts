@@ -2,7 +2,7 @@
 // decision, and the payment. Pure; every number can be shown short or with every digit.
 import * as format from "../base/format";
 import type { Claim, CreditText, Grant } from "../base/types";
-import { priceOf, type Factor, type Price } from "./price";
+import { hasFlag, priceOf, type Factor, type Price } from "./price";
 import { settle, type Counted, type LeftOut, type Rule, type Settlement } from "./settle";
 import { policyWords } from "./words";
 
@@ -122,6 +122,12 @@ function workStep(claim: Claim, price: Price, t: NumberFormat): Step {
           ? "For this claim the measured run time is not used. It is what jobs of this size usually take: the project's size estimate times the app's average."
           : "For this claim the measured run time is not used, and the app has no average yet. So the project's own size estimate of the job counts.",
       );
+      if (claim.policy === "robust" && hasFlag(claim, "sanity_check_failed")) {
+        step.sentences.push("The work that this run would amount to is infinite, no number, or above the workunit's limit.");
+      } else if (hasFlag(claim, "uncalibrated")) {
+        const so_far = format.count(format.toNumber(claim.host_average_before.n));
+        step.sentences.push(`This host is new to this app version: its results earn the estimate until ten results have been averaged (unless the project has chosen another number). So far there are ${so_far}.`);
+      }
       break;
     case "counted":
       step.terms = [{ op: "", label: "operations counted by the app", value: t.flops(basis.flops), strong: true }];
@@ -139,6 +145,11 @@ function workStep(claim: Claim, price: Price, t: NumberFormat): Step {
 
 function factorSentence(factor: Factor, claim: Claim, t: NumberFormat): string {
   const value = t.plain(factor.value);
+  if (factor.what === "cut") return `No job counts for more than ${value} average jobs of its computer, so its work is cut to ${t.flops(factor.flops)}.`;
+  if (factor.what === "reliability") {
+    const failed = t.plain(format.toNumber(claim.failure_rate ?? 0) * 100);
+    return `× ${value} for reliability: ${failed} % of this computer's recent jobs of this app failed. Each failure lowers the factor, each valid result raises it; a new computer begins below 1.`;
+  }
   if (factor.what === "multiplier") return `The project multiplies by ${value}.`;
   if (factor.what === "version") {
     const way = factor.value < 1 ? "uses its devices less well than" : "gets more done with them than";
@@ -152,19 +163,31 @@ function factorSentence(factor: Factor, claim: Claim, t: NumberFormat): string {
   return `× ${value} for this computer: on its ${samples} jobs so far it needed ${compared} than ${factor.beside === "app" ? "jobs of this app usually do" : "others with this version"} (${t.plain(factor.bottom)} beside ${t.plain(factor.top)} per unit of work), which is levelled out.${limited}`;
 }
 
+const kFactorNames: Record<Factor["what"], string> = {
+  version: "app version", host: "this computer", multiplier: "multiplier", cut: "the cut", reliability: "reliability",
+};
+
 function scalesStep(claim: Claim, price: Price, t: NumberFormat): Step {
   const worth = (flops: number) => (Number.isFinite(price.perGflopsDay) ? `worth ${t.credit((flops * price.perGflopsDay) / 86400e9)}` : "");
-  const bars: Bar[] = [{ label: "Work at full speed", note: "", flops: price.raw, credit: worth(price.raw), kind: "raw" }];
+  const robust = claim.policy === "robust";
+  const start = price.basis.kind !== "estimate" ? "work at full speed" : price.basis.mean !== null ? "usual work of such a job" : "size estimate";
+  const bars: Bar[] = [{ label: start[0]!.toUpperCase() + start.slice(1), note: "", flops: price.raw, credit: worth(price.raw), kind: "raw" }];
   const sentences: string[] = [];
-  const terms: Term[] = [{ op: "", label: "work at full speed", value: t.flops(price.raw) }];
+  const terms: Term[] = [{ op: "", label: start, value: t.flops(price.raw) }];
   for (const factor of price.factors) {
-    const name = factor.what === "version" ? "app version" : factor.what === "host" ? "this computer" : "multiplier";
+    const name = kFactorNames[factor.what];
     sentences.push(factorSentence(factor, claim, t));
-    terms.push({ op: "×", label: name, value: t.plain(factor.value) });
-    bars.push({ label: `After ${name}`, note: `× ${t.plain(factor.value)}`, flops: factor.flops, credit: worth(factor.flops), kind: "scaled" });
+    const cut = factor.what === "cut";
+    terms.push(cut ? { op: "→", label: name, value: t.flops(factor.flops) } : { op: "×", label: name, value: t.plain(factor.value) });
+    bars.push({ label: `After ${name}`, note: cut ? "cut" : `× ${t.plain(factor.value)}`, flops: factor.flops, credit: worth(factor.flops), kind: "scaled" });
   }
   if (price.factors.length === 0) sentences.push("No correction was applied: not enough is known yet of this app version or this computer.");
   else if (!price.agrees) sentences.push("These factors alone do not give the claim; the number in the ledger counts.");
+  if (price.budget !== null) {
+    terms.push({ op: "→", label: "left by the budget", value: t.flops(price.budget) });
+    bars.push({ label: "Left by the budget", note: "cut", flops: price.budget, credit: worth(price.budget), kind: "bound" });
+    sentences.push(`The claims of a computer in an app may add up to little more than what its jobs were estimated at, with the same reliability. What its earlier claims have left is ${t.flops(price.budget)}, so this claim is cut there.`);
+  }
   terms.push({ op: "=", label: "work claimed", value: t.flops(price.flops), strong: true });
   if (price.bound !== null) {
     sentences.push(`The workunit allows at most ${t.flops(price.bound)}, so the claim is cut there.`);
@@ -176,12 +199,16 @@ function scalesStep(claim: Claim, price: Price, t: NumberFormat): Step {
     const n = format.toNumber(a.n as number);
     if (n > 0) facts.push({ name, value: `${t.plain(format.toNumber(a.mean as number))} over ${format.count(n)} jobs` });
   };
-  average("Average of this app version", claim.version_average);
+  if (!robust) average("Average of this app version", claim.version_average);
   average("Average of this computer before", claim.host_average_before);
   const mean = format.toNumber(claim.min_avg_pfc);
   if (mean > 0) facts.push({ name: "The app's yardstick", value: t.plain(mean) });
   const sample = format.toNumber(claim.sample);
   if (Number.isFinite(sample)) facts.push({ name: "This job", value: `${t.plain(sample)} (work ÷ size estimate)` });
+  if (robust) {
+    facts.push({ name: "Share of failed jobs", value: `${t.plain(format.toNumber(claim.failure_rate ?? 0) * 100)} %` });
+    facts.push({ name: "Left by the budget", value: t.flops(format.toNumber(claim.budget ?? 0)) });
+  }
   facts.push({ name: "Scales of epoch", value: String(claim.epoch) });
   return { id: "scales", title: "Made comparable", sentences, terms, facts, bars };
 }
@@ -243,6 +270,7 @@ const kLeftOut: Record<LeftOut, string> = {
   not_middle: "not in the middle",
   not_canonical: "only the canonical result counts",
   zero: "claims nothing",
+  uncalibrated: "new host: does not count beside claims of hosts with an average",
 };
 
 export function countedWords(counted: Counted, rule: Rule): string {
@@ -315,7 +343,7 @@ export function explain(grant: Grant, exact: boolean): GrantSteps {
   const price = priceOf(claim);
   const settlement = settle(grant, claim);
   const steps = [workStep(claim, price, t)];
-  if (price.basis.kind === "work" || price.basis.kind === "counted") steps.push(scalesStep(claim, price, t));
+  if (price.basis.kind === "work" || price.basis.kind === "counted" || price.factors.length > 0) steps.push(scalesStep(claim, price, t));
   if (price.basis.kind !== "nothing") steps.push(claimStep(claim, price, t));
   steps.push(replicasStep(grant, settlement, t), creditStep(grant, settlement, t), postingsStep(grant));
   return { headline: headlineOf(grant, price, settlement, new NumberFormat(false)), steps, price, settlement };

@@ -1,5 +1,6 @@
 // The factors of one claim, recomputed from the claim's recorded inputs. They are shown only if their product equals the claim in
-// the ledger. The rules are those of common/credit (boinc.cc, creditnew.cc, creditnew_v2.cc, simple_policies.cc).
+// the ledger. The rules are those of common/credit (boinc.cc, creditnew.cc, creditnew_v2.cc, robust.cc,
+// simple_policies.cc).
 import { toNumber } from "../base/format";
 import type { Claim } from "../base/types";
 
@@ -7,6 +8,7 @@ const kPlaceholderSpeed = 1e9; // FLOP/s: the value of BOINC's scheduler for an 
 const kAssumedSpeed = 4.3e9; // FLOP/s, used instead
 const kNoElapsedTime = 1e-6; // s
 const kFlopsPerGflopsDay = 86400e9;
+const kSampleLimit = 10; // robust: a job counts for at most so many average jobs of its host, by default
 const kTolerance = 1e-9; // relative: rounding of a few products
 
 export type TimeUsed = "elapsed" | "cpu" | "wall";
@@ -19,9 +21,9 @@ export type Basis =
   | { kind: "nothing" };
 
 export interface Factor {
-  what: "version" | "host" | "multiplier";
+  what: "version" | "host" | "multiplier" | "cut" | "reliability"; // cut: to a multiple of the host's average
   beside?: "version" | "app"; // with whose average the host's average is compared
-  value: number;
+  value: number; // of a cut: the multiple
   top: number; // numerator of the quotient; NaN: none
   bottom: number;
   limited: boolean; // the policy limits the quotient
@@ -34,6 +36,7 @@ export interface Price {
   factors: Factor[];
   flops: number; // the claimed PFC
   bound: number | null; // FLOPs: the bound that cut the claim
+  budget: number | null; // FLOPs: what the budget of policy robust left, if that cut the claim
   credit: number; // Cobblestones claimed
   perGflopsDay: number; // Cobblestones of a day of 1 GFLOPS; NaN: not in the claim
   agrees: boolean; // the product of the factors equals the claim in the ledger
@@ -94,7 +97,7 @@ function basisOf(claim: Claim): Basis {
       return { kind: "named", credit: toNumber(facts.reported) };
   }
   const anonymous = hasFlag(claim, "anonymous_platform");
-  const guessed =
+  const guessed = claim.policy === "robust" ? !hasFlag(claim, "host_scale_applied") :
     claim.mode === "workunit_estimate" ||
     claim.mode === "default_pfc" ||
     (anonymous && !hasFlag(claim, "host_scale_applied") && claim.policy !== "runtime");
@@ -140,8 +143,51 @@ function factorsOf(claim: Claim, raw: number, flops: number): Factor[] {
   return factors;
 }
 
+// The factors of policy `robust` up to the budget. The multiple to which a job is cut is not recorded in the claim; it is derived from
+// the claimed amount, unless the budget has cut that.
+function robustFactors(claim: Claim, basis: Basis, raw: number, flops: number): Factor[] {
+  const factors: Factor[] = [];
+  const reliability = toNumber(claim.reliability ?? 1);
+  const mean = toNumber(claim.min_avg_pfc);
+  const top = mean > 0 ? mean : 1;
+  let so_far = raw;
+  if (basis.kind === "work") {
+    const estimate = toNumber(claim.facts.fpops_est);
+    const bottom = toNumber(claim.host_average_before.mean);
+    if (hasFlag(claim, "one_time_cheat")) {
+      const expected = estimate * top * reliability;
+      const multiple = hasFlag(claim, "over_budget") || !(expected > 0) ? kSampleLimit : flops / expected;
+      so_far = multiple * bottom * estimate;
+      factors.push({ what: "cut", value: multiple, top: NaN, bottom: NaN, limited: true, flops: so_far });
+    }
+    so_far *= top / bottom;
+    factors.push({ what: "host", beside: "app", value: top / bottom, top, bottom, limited: false, flops: so_far });
+  }
+  so_far *= reliability;
+  factors.push({ what: "reliability", value: reliability, top: NaN, bottom: NaN, limited: false, flops: so_far });
+  return factors;
+}
+
+function robustPrice(claim: Claim, basis: Basis): Price {
+  const raw = rawOf(basis, claim);
+  const flops = toNumber(claim.pfc);
+  const credit = toNumber(claim.claimed);
+  const factors = basis.kind === "nothing" ? [] : robustFactors(claim, basis, raw, flops);
+  const product = factors.length > 0 ? factors[factors.length - 1]!.flops : raw;
+  const budget = hasFlag(claim, "over_budget") ? toNumber(claim.budget ?? NaN) : null;
+  const cut = factors.find((f) => f.what === "cut");
+  const was_more = cut === undefined || raw >= cut.flops * (1 - kTolerance);
+  const agrees = was_more && (budget === null ? near(product, flops) : near(budget, flops) && product >= flops * (1 - kTolerance));
+  return {
+    basis, raw, factors, flops, bound: null, budget, credit,
+    perGflopsDay: basis.kind === "nothing" ? NaN : (credit / flops) * kFlopsPerGflopsDay,
+    agrees: basis.kind === "nothing" || agrees,
+  };
+}
+
 export function priceOf(claim: Claim): Price {
   const basis = basisOf(claim);
+  if (claim.policy === "robust") return robustPrice(claim, basis);
   const flops = toNumber(claim.pfc);
   const credit = toNumber(claim.claimed);
   const raw = rawOf(basis, claim);
@@ -159,6 +205,7 @@ export function priceOf(claim: Claim): Price {
     factors,
     flops,
     bound: cut ? limit : null,
+    budget: null,
     credit,
     perGflopsDay: basis.kind === "named" || basis.kind === "nothing" ? NaN : (credit / counted) * kFlopsPerGflopsDay,
     agrees: basis.kind === "named" || basis.kind === "nothing" || product,

@@ -1,6 +1,6 @@
 // How the claims of a workunit's replicas became one credit: the rule of the policy, recomputed from the recorded claims. A share
 // is shown only if the recomputed credit equals the credit in the ledger (common/credit: boinc.cc SettleSet, creditnew.cc,
-// replicas.cc, low_average.cc).
+// robust.cc, replicas.cc, low_average.cc).
 import { toNumber } from "../base/format";
 import type { Claim, Grant, Id } from "../base/types";
 import { hasFlag, near } from "./price";
@@ -23,7 +23,7 @@ export type Rule =
   | "unknown"; // cannot be derived from the recorded claims
 
 export type LeftOut = "capped" | "no_claim" | "not_valid" | "anonymous_platform" | "on_probation" | "not_normal" | "not_least"
-  | "not_middle" | "not_canonical" | "zero";
+  | "not_middle" | "not_canonical" | "zero" | "uncalibrated";
 
 export interface Counted {
   result?: Id | undefined; // absent, like host, if the viewer may not see other accounts
@@ -107,6 +107,7 @@ function combine(parts: Part[], rule: "average" | "min" | "median"): number {
 function lowAverage(parts: Part[]): number {
   if (parts.length === 1) return share(parts, [1]);
   const sum = parts.reduce((all, p) => all + p.claim.claimed, 0);
+  if (sum === 0) return share(parts, parts.map(() => 1));
   return share(parts, parts.map((p) => sum - p.claim.claimed));
 }
 
@@ -161,6 +162,12 @@ export function settle(grant: Grant, claim: Claim): Settlement {
   if (counting.length === 0 && claim.policy === "runtime") return done("none_left", 0);
   if (counting.length === 0) return parts.some((p) => p.claim.leftOut === "capped") ? done("capped", cap) : done("nothing", 0);
   if (claim.policy === "runtime") return done("low_average", lowAverage(counting));
+  if (claim.policy === "robust") {
+    const calibrated = counting.filter((p) => !hasFlag(p.claim, "uncalibrated"));
+    if (calibrated.length > 0) leave(counting.filter((p) => !calibrated.includes(p)), "uncalibrated");
+    const deciding = calibrated.length > 0 ? calibrated : counting;
+    return done(deciding.length === 1 ? "own" : "low_average", lowAverage(deciding));
+  }
   if (claim.policy === "creditnew-v2") return done(counting.length === 1 ? "own" : "min", combine(counting, "min"));
   if (claim.policy === "creditnew") {
     const single = parts.length === 1 && (claim.awaited_claims ?? 1) <= 1;

@@ -16,6 +16,9 @@ const kFlags: Record<string, [string, string, boolean]> = {
   anonymous_platform: ["Own application", "It ran an application that the project did not build (anonymous platform), so the claim does not rest on its measured run time alone.", false],
   on_probation: ["On probation", "The host's speed record is not trusted yet: its own correction is withheld or limited, and its claim may not count for others.", true],
   clamped: ["Cut to what is possible", "Something that was reported is more than this computer can have done between sending and return, or more than the project allows for one device. The possible amount took its place.", true],
+  uncalibrated: ["New host", "Too few results of this host with this version have been averaged yet (ten, if the project has not changed that). Until then each result earns the project's estimate.", false],
+  over_budget: ["Cut by the budget", "The claims of a host in an app may add up to little more than its jobs were estimated at (by default 4 % more). This claim would have exceeded that and was cut.", true],
+  rising: ["Rising reports", "What this host reports keeps rising. That is an alarm for the project; it changes nothing in the claim.", true],
   one_time_cheat: ["Far out of line", "The claim is many times what jobs of this version usually take. The host is put on probation, so that one wild number gains nothing.", true],
   sanity_check_failed: ["Not believable", "The work that this run would amount to is infinite, no number, or above the workunit's limit. The usual size of such a job took its place.", true],
   host_scale_check: ["Cherry-picking check", "This app checks for hosts that return only the jobs that pay best: a host must return results without errors for a while before its own correction is used.", false],
@@ -23,10 +26,15 @@ const kFlags: Record<string, [string, string, boolean]> = {
   no_claim: ["No claim", "The known data of this result were not enough to compute a claim.", true],
 };
 
+// Flags that mean something else under policy robust.
+const kRobustFlags: Record<string, [string, string, boolean]> = {
+  one_time_cheat: ["Far out of line", "The run amounts to many times what this host's jobs take on average (by default more than ten times). No more than that counts, in the claim and in the average.", true],
+};
+
 // Flags that are explained. The flags valid and scaled are not among them: the steps of the claim show them.
-export function marksOf(flags: string[]): Mark[] {
+export function marksOf(flags: string[], policy = ""): Mark[] {
   return flags.flatMap((flag) => {
-    const words = kFlags[flag];
+    const words = (policy === "robust" ? kRobustFlags[flag] : undefined) ?? kFlags[flag];
     return words ? [{ name: words[0], meaning: words[1], warns: words[2] }] : [];
   });
 }
@@ -45,8 +53,13 @@ const kModes: Record<string, string> = {
   probation: "host on probation",
 };
 
-export function modeWords(mode: string): string {
-  return kModes[mode] ?? mode.replace(/_/g, " ");
+const kRobustModes: Record<string, string> = {
+  normal: "from what the job measured",
+  approximate: "new host: from the size estimate",
+};
+
+export function modeWords(mode: string, policy = ""): string {
+  return (policy === "robust" ? kRobustModes[mode] : undefined) ?? kModes[mode] ?? mode.replace(/_/g, " ");
 }
 
 const kPolicies: Record<string, string> = {
@@ -57,6 +70,7 @@ const kPolicies: Record<string, string> = {
   "reported-flops": "the operations that the app counts",
   runtime: "run time × speed, with a mean that leans to small values",
   assigned: "credit that the project or the app names",
+  robust: "what a job measures beside its host's average, lowered by failures, within a budget of what the host's jobs were estimated at",
   none: "statistics only, no credit",
 };
 

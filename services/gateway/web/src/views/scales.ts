@@ -114,6 +114,7 @@ export async function scalesView(context: Context, project: Id, app: Id | null):
         { label: "X", value: valueText(known(one.min_avg_pfc)), key: "x" },
       ]),
       h("p", {}, yardstick(one)),
+      one.policy === "robust" && h("p", {}, "Under this policy a version's mean is the median over its hosts. A claim is X beside the average of its host; the scales of versions are shown, but not used."),
       historyChart(one, history, context.signal),
       h("h3", {}, "Versions"),
       versionsOf(scales.versions.filter((v) => String(v.app) === String(one.app)), history)));

@@ -67,7 +67,7 @@ function replicas(project: Id, s: Settlement, grant: Grant, exact: boolean): Chi
       { name: "Claimed", number: true, cell: (c) => (exact ? format.exact(c.claimed) : format.fixed(c.claimed, 2)) },
       { name: "Part in the grant", cell: (c) => [
         countedWords(c, s.rule),
-        h("span", { class: "detail" }, modeWords(c.mode), marksOf(c.flags).filter((m) => m.warns).map((m) => h("span", { class: "mark warn" }, m.name))),
+        h("span", { class: "detail" }, modeWords(c.mode, grant.claim?.policy), marksOf(c.flags, grant.claim?.policy).filter((m) => m.warns).map((m) => h("span", { class: "mark warn" }, m.name))),
       ] },
     ], s.claims),
   ];
@@ -98,7 +98,7 @@ function grantNode(project: Id, grant: Grant, versions: Map<string, AppVersion>)
   const draw = () => {
     const explained = explain(grant, exact_figures);
     const flags = [...(grant.claim?.flags ?? [])];
-    const marks = marksOf(flags);
+    const marks = marksOf(flags, grant.claim?.policy);
     const toggle = h("button", { type: "button", class: "quiet", "aria-pressed": String(exact_figures) }, "Exact figures");
     toggle.addEventListener("click", () => {
       exact_figures = !exact_figures;

@@ -1,0 +1,160 @@
+#include "services/cli/robust_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "services/cli/format.h"
+
+namespace cobblestone::cli {
+
+using nlohmann::json;
+
+namespace {
+
+// Infinite: as text in an answer.
+double Figure(const json& object, std::string_view name) {
+  if (!object.is_object()) return 0;
+  const auto found = object.find(std::string(name));
+  if (found == object.end()) return 0;
+  if (found->is_number()) return found->get<double>();
+  if (*found == "inf") return std::numeric_limits<double>::infinity();
+  return *found == "-inf" ? -std::numeric_limits<double>::infinity()
+                          : std::numeric_limits<double>::quiet_NaN();
+}
+
+const json& PartOf(const json& object, std::string_view name) {
+  static const json kNothing = json::object();
+  if (!object.is_object()) return kNothing;
+  const auto found = object.find(std::string(name));
+  return found == object.end() ? kNothing : *found;
+}
+
+bool Marked(const json& claim, std::string_view flag) {
+  const json& flags = PartOf(claim, "flags");
+  return flags.is_array() && std::find(flags.begin(), flags.end(), flag) != flags.end();
+}
+
+std::string Flops(double value) { return NumberText(value) + " FLOPs"; }
+
+std::string PercentText(double share) { return NumberText(std::round(share * 1e4) / 100) + " %"; }
+
+// The app's mean. Until it is defined, the size estimate counts as it is.
+double LevelOf(const json& claim) {
+  const double mean = Figure(claim, "min_avg_pfc");
+  return mean > 0 ? mean : 1;
+}
+
+struct Measured {
+  double flops = 0;
+  std::string words;
+};
+
+// Time and speed after the limits of the policy (LimitedElapsed, LimitedPeakFlops).
+Measured MeasuredWork(const json& claim) {
+  const json& facts = PartOf(claim, "facts");
+  const double elapsed = Figure(facts, "elapsed_time_s");
+  const double sent = Figure(facts, "sent_time");
+  const double received = Figure(facts, "received_time");
+  double seconds = elapsed == 0 ? Figure(facts, "cpu_time_s") : elapsed;
+  std::string time = elapsed == 0 ? "CPU time" : "elapsed time";
+  const double wall = std::max(0.0, received - sent);
+  if (sent > 0 && received > 0 && seconds > wall) {
+    seconds = wall;
+    time = "time between sending and return";
+  }
+  const double speed = Figure(facts, "benchmark");
+  const bool limited = speed < Figure(facts, "peak_flops");
+  return {seconds * speed, time + " x peak speed" +
+                               (limited ? ", limited to " + NumberText(speed) + " FLOP/s" : std::string())};
+}
+
+}  // namespace
+
+std::string_view RobustModeWords(std::string_view mode) {
+  if (mode == "normal") return "from what the job measured";
+  if (mode == "approximate") return "from the size estimate, because the host is new to the app version";
+  if (mode == "default_pfc") return "sanity check failed: from the size estimate";
+  return {};
+}
+
+LabelledLines RobustInputs(const json& claim) {
+  LabelledLines lines;
+  const double mean = Figure(claim, "min_avg_pfc");
+  lines.emplace_back("app's mean", mean > 0 ? NumberText(mean) : "not defined yet: counts as 1");
+  for (const auto& [name, label] : {std::pair("host_average_before", "host average before"),
+                                    std::pair("host_average_after", "host average after")}) {
+    if (!claim.contains(name)) continue;
+    const json& average = PartOf(claim, name);
+    const double samples = Figure(average, "n");
+    lines.emplace_back(label, samples == 0 ? "none yet"
+                                           : NumberText(Figure(average, "mean")) + " over " +
+                                                 NumberText(samples) + " samples");
+  }
+  lines.emplace_back("host scale", claim.contains("host_scale") ? NumberText(Figure(claim, "host_scale")) +
+                                                                      " = app's mean / host average"
+                                                                : "not applied");
+  lines.emplace_back("failure rate",
+                     PercentText(Figure(claim, "failure_rate")) +
+                         " of the host's recent jobs of this app; by default a new host begins at 10 %");
+  lines.emplace_back("reliability", NumberText(Figure(claim, "reliability")) +
+                                        ", from the failure rate; by default 1 at 3 %");
+  lines.emplace_back("budget", Flops(Figure(claim, "budget")) + " left for this claim");
+  return lines;
+}
+
+LabelledLines RobustSteps(const json& claim) {
+  LabelledLines lines;
+  const json& facts = PartOf(claim, "facts");
+  const double pfc = Figure(claim, "pfc");
+  const double estimate = Figure(facts, "fpops_est");
+  const double reliability = Figure(claim, "reliability");
+  const double expected = estimate * LevelOf(claim) * reliability;
+  const bool over_budget = Marked(claim, "over_budget");
+  double product = expected;
+  if (Marked(claim, "host_scale_applied")) {
+    const Measured work = MeasuredWork(claim);
+    lines.emplace_back("work", Flops(work.flops) + " = " + work.words);
+    product = work.flops * Figure(claim, "host_scale") * reliability;
+    if (Marked(claim, "one_time_cheat")) {
+      // The limit is a constant of the policy. A claim that the budget has cut does not reveal it.
+      const double times = std::round(pfc / expected * 1e6) / 1e6;
+      product = over_budget ? std::numeric_limits<double>::quiet_NaN() : pfc;
+      lines.emplace_back(
+          "cut",
+          (over_budget ? "to the limit of the policy"
+                       : "to " + NumberText(times) + " x the host's average x size estimate = " +
+                             Flops(times * Figure(PartOf(claim, "host_average_before"), "mean") * estimate)) +
+              ": no job counts for more, by default, than ten average jobs of its host");
+    }
+    lines.emplace_back("x host scale", NumberText(Figure(claim, "host_scale")));
+  } else {
+    lines.emplace_back("size estimate", Flops(estimate));
+    lines.emplace_back("x app's mean", NumberText(LevelOf(claim)));
+  }
+  lines.emplace_back("x reliability", NumberText(reliability) + ", for a failure rate of " +
+                                          PercentText(Figure(claim, "failure_rate")));
+  if (over_budget) {
+    if (std::isfinite(product)) lines.emplace_back("product", Flops(product));
+    lines.emplace_back("budget", "left " + Flops(Figure(claim, "budget")) +
+                                     ": the claims of a host in an app may add up to little more (by default "
+                                     "4 %) than the estimates of its jobs x app's mean x reliability");
+  }
+  if (Marked(claim, "sanity_check_failed")) {
+    lines.emplace_back("why",
+                       "the work of this run is infinite, no number, negative or above the bound: the "
+                       "size estimate takes its place");
+  } else if (Marked(claim, "uncalibrated")) {
+    lines.emplace_back(
+        "why",
+        "this host is new to the app version: its results earn the estimate until ten results have been "
+        "averaged (by default); so far " +
+            NumberText(Figure(PartOf(claim, "host_average_before"), "n")));
+  }
+  if (Marked(claim, "rising"))
+    lines.emplace_back("alarm", "the host's reports keep rising; that does not change this claim");
+  return lines;
+}
+
+}  // namespace cobblestone::cli
