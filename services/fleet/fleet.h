@@ -306,7 +306,7 @@ class Fleet {
                               const Attachment& attachment) const;
   std::uint32_t ChooseApp(std::uint32_t project, int resource, double draw) const;
   std::uint32_t ChooseWorkunit(std::uint32_t app, const Slot& slot, std::uint32_t slot_number,
-                               Attachment& attachment);
+                               Attachment& attachment, int resource);
   // The estimate of the run time, s.
   double Dispatch(std::uint32_t workunit, std::uint32_t slot, std::uint32_t attachment, int resource);
   double Run(Job& job, double samples);

@@ -14,6 +14,7 @@ constexpr double kSecondsOfDay = 86400;
 constexpr std::uint32_t kMaxQuota = 1'000'000;
 // A workunit that is older, in delay bounds, gets no further result.
 constexpr double kOldest = 5;
+constexpr double kSizeFactors[] = {0.5, 1, 2};
 
 }  // namespace
 
@@ -22,15 +23,16 @@ constexpr double kOldest = 5;
 double Fleet::EstimateOf(const Workunit& workunit) const {
   const AppModel& app = *apps_[workunit.app].model;
   if (app.size_classes == 1) return app.fpops_est;
-  constexpr double kFactors[kSizes] = {0.5, 1, 2};
-  return app.fpops_est * kFactors[workunit.size];
+  return app.fpops_est * kSizeFactors[workunit.size];
 }
 
 // True FLOPs.
 double Fleet::SizeOf(const Workunit& workunit) const {
   const App& app = apps_[workunit.app];
   const double u = draws_.Uniforms(Stream::kWorkunit, workunit.number, app.project).first;
-  const double estimate = EstimateOf(workunit);
+  double estimate = EstimateOf(workunit);
+  if (app.model->long_on_cpu) estimate *= kSizeFactors[workunit.size];
+  if (app.model->double_at > 0 && workunit.created >= app.model->double_at) estimate *= 2;
   switch (app.model->size) {
     case SizeModel::kAccurate: return estimate * LogNormal(0, 0.1, u);
     case SizeModel::kNoisy: return estimate * LogNormal(0, 0.6, u);
@@ -140,9 +142,11 @@ bool Fleet::IsSingle(const Workunit& workunit, std::uint32_t number, const Attac
 
 // A workunit that lacks a result, of the host's size, without a result of the same user; or a new one.
 std::uint32_t Fleet::ChooseWorkunit(std::uint32_t index, const Slot& slot, std::uint32_t slot_number,
-                                    Attachment& attachment) {
+                                    Attachment& attachment, int resource) {
   App& app = apps_[index];
-  const auto size = static_cast<std::uint8_t>(app.model->size_classes == 1 ? 1 : slot.speed_class);
+  const auto size = static_cast<std::uint8_t>(app.model->long_on_cpu         ? (resource == 0 ? 2 : 0)
+                                              : app.model->size_classes == 1 ? 1
+                                                                             : slot.speed_class);
   auto& unsent = app.unsent[size];
   constexpr std::size_t kLookAt = 8;
   for (std::size_t i = 0, looked = 0; i < unsent.size() && looked < kLookAt;) {
@@ -202,7 +206,7 @@ std::uint32_t Fleet::Answer(std::uint32_t number, const WorkRequest& request,
       const double draw = draws_.Uniforms(Stream::kJob, MachineOf(number, slot.generation), slot.jobs).second;
       const std::uint32_t app = ChooseApp(attachment.project, resource, draw);
       if (app == kNone) break;
-      const std::uint32_t workunit = ChooseWorkunit(app, slot, number, attachment);
+      const std::uint32_t workunit = ChooseWorkunit(app, slot, number, attachment, resource);
       const double used = Dispatch(workunit, number, request.project, resource);
       attachment.used[r] += static_cast<float>(used);
       seconds -= used;

@@ -85,6 +85,9 @@ struct AppModel {
   const char* source;
   // Further CPU versions with plan classes of their own, which are the same program. Hosts use none of them by themselves.
   std::uint32_t variants = 0;
+  bool long_on_cpu =
+      false;  // jobs for CPUs are twice as large as estimated, those for GPUs half as large; size_classes 1
+  double double_at = 0;  // s: true sizes of workunits made from then on are twice as large; 0: never
 };
 std::span<const AppModel> AppsOf(Preset preset);
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "common/base/check.h"
 #include "services/lab/parallel.h"
 #include "services/pipeline/event_time.h"
 #include "services/replay/replay.h"
@@ -24,7 +25,6 @@ constexpr double kEstimate = 6.0e12;        // FLOPs
 constexpr double kDelayBound = 10 * 86400;  // s
 constexpr double kTickPeriod = 600;         // s
 constexpr double kMicro = 1e6;
-constexpr double kNever = 1e6;  // d
 // Slow hosts need longer for their jobs than the median host.
 constexpr double kSpareTime = 1.2;
 
@@ -46,27 +46,6 @@ std::uint32_t DeviceOf(const replay::GrantRow& row) {
 }
 
 }  // namespace
-
-fleet::Parameters LabParameters() {
-  fleet::Parameters p = fleet::ParametersOf(fleet::Preset::kEinstein);
-  // One kind of host: one core, always available, never replaced, without errors. Version, device and benchmark keep their
-  // noise.
-  p.core_speed_sigma = p.cores_speed_correlation = 0;
-  p.cores_1 = 100;
-  p.cores_2 = p.cores_4 = p.cores_8 = p.cores_16 = p.cores_32 = 0;
-  p.slow_os_hosts = p.failed_benchmarks = 0;
-  p.gpu_hosts = p.anonymous_hosts = p.managed_hosts = 0;
-  p.always_on = 1;
-  p.random_on = 0;
-  p.lifetime_scale = p.reset_interval = p.release_interval = kNever;
-  p.hosts_per_user = 1;
-  p.second_project = p.third_project = 0;
-  p.error_rate = p.abort_rate = p.wrong_rate = 0;
-  p.daily_quota = 10000;
-  p.cpu_jobs_limit = 16;
-  p.bound_factor = 24;
-  return p;
-}
 
 Result<Replication> ReplicationByName(const std::string& name) {
   for (const auto& [known, value] : kReplications)
@@ -93,11 +72,25 @@ std::string NameOf(SizeModel sizes) {
   return "";
 }
 
+std::string NameOf(const Condition& condition) {
+  std::string name = condition.policy + ", " + NameOf(condition.replication) + " replication, " +
+                     NameOf(condition.sizes) + " sizes";
+  if (condition.world != World::kUniform) name += ", world " + NameOf(condition.world);
+  return name;
+}
+
 FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std::uint64_t attackers,
                      const fleet::Attack& attack, std::uint64_t seed, std::uint32_t versions) {
   FleetOptions world;
   world.seed = seed;
+  const auto change = [&] {
+    for (const std::string& assignment : options.changes) {
+      const Status good = fleet::SetParameter(assignment, &world.parameters);
+      COBBLESTONE_CHECK(good.ok(), good.message());
+    }
+  };
   world.parameters = options.parameters;
+  change();
   world.hosts = options.hosts;
   world.projects = 1;
   world.policy = condition.policy;
@@ -109,18 +102,20 @@ FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std:
                  .replication = condition.replication,
                  .delay_bound = kDelayBound,
                  .cpu = true,
-                 .gpu = options.parameters.gpu_hosts > 0,
+                 .gpu = world.parameters.gpu_hosts > 0,
                  .threads = 1,
                  .size_classes = 1,
                  .trickles = false,
                  .weight = 1,
                  .source = "",
                  .variants = versions - 1}};
-  const double run_time = kEstimate * MeanSize(condition.sizes) * options.parameters.cpu_samples /
-                          (1e9 * std::exp(options.parameters.core_speed_mu));
+  const double run_time = kEstimate * MeanSize(condition.sizes) * world.parameters.cpu_samples /
+                          (1e9 * std::exp(world.parameters.core_speed_mu));
   // Whole hours: the last bits of exp() differ between machines.
   world.days =
       std::max(1.0, std::ceil(static_cast<double>(options.jobs) * run_time * kSpareTime / 3600)) / 24;
+  Shape(condition.world, &world);
+  change();
   return world;
 }
 

@@ -86,6 +86,14 @@ TEST(LabFigures, VariationAndDevicesStartAfterFiftyJobsOfAHost) {
   EXPECT_DOUBLE_EQ(figures.device_neutrality, 3);
 }
 
+TEST(LabFigures, DriftComparesTheHalvesOfTheGrantsAfterTheWarmUp) {
+  lab::WorldOutcome world;
+  for (int i = 0; i < 60; ++i) world.jobs.push_back(Honest(1, i < 50 ? 9 : 2, 1));
+  for (int i = 0; i < 60; ++i) world.jobs.push_back(Honest(1, 3, 1));
+  EXPECT_DOUBLE_EQ(FiguresOf(world, world, 0).drift, 0.5);
+  EXPECT_EQ(lab::FiguresOf({}, {}, 0).drift, 0);
+}
+
 TEST(LabFigures, ConvergenceIsTheEndOfTheLastWindowThatDeviates) {
   std::vector<double> values(100, 1.0);
   EXPECT_EQ(lab::ConvergenceOf(values, 1), 0u);
@@ -416,6 +424,111 @@ TEST(LabStrategy, ASleeperBuildsUpAfterEachInvalidResult) {
   }
   EXPECT_GE(valid, 10u);
   EXPECT_GE(invalid, 2u);
+}
+
+// ---- Worlds --------------------------------------------------------------------------------------------
+
+// What the honest hosts of a world show.
+struct Population {
+  std::map<std::int64_t, int> versions;          // successful results
+  std::map<bool, std::vector<double>> deserved;  // by GPU
+  std::vector<double> halves[2];
+  std::set<std::uint64_t> hosts;
+  std::set<double> peaks;
+  double failed = 0;
+};
+
+Population PopulationOf(lab::World world, const std::vector<std::string>& changes = {}) {
+  lab::LabOptions options;
+  options.parameters = lab::LabParameters();
+  options.changes = changes;
+  options.hosts = 30;
+  options.jobs = 40;
+  const fleet::FleetOptions made = lab::WorldOf(
+      options, {.policy = "boinc", .sizes = fleet::SizeModel::kAccurate, .world = world}, 1, {}, 1);
+  Population seen;
+  std::map<std::uint64_t, double> deserved;
+  fleet::Fleet fleet(
+      made, [&](const fleet::Truth& row) { deserved[row.result] = static_cast<double>(row.deserved_micro); });
+  std::size_t all = 0;
+  for (std::string_view bytes; fleet.Next(&bytes);) {
+    const auto event = wire::ParseEvent(bytes);
+    if (const auto* host = std::get_if<wire::HostMember>(&event->body)) seen.hosts.insert(host->host.value);
+    const auto* done = std::get_if<wire::Completion>(&event->body);
+    if (done == nullptr) continue;
+    ++all;
+    if (done->facts.outcome != credit::Outcome::kSuccess) {
+      ++seen.failed;
+      continue;
+    }
+    const std::int64_t version = done->facts.version.value;
+    ++seen.versions[version];
+    seen.peaks.insert(done->facts.peak_flops);
+    const bool gpu = version > 0 && version % 10 > 1;
+    // Deserved credit is set after the completion: read when all is over.
+    seen.deserved[gpu].push_back(static_cast<double>(done->facts.result.value));
+    const double part = (done->facts.sent_time - made.start_time) / (made.days * 86400);
+    if (part < 0.4 || part > 0.5)
+      seen.halves[part > 0.5 ? 1 : 0].push_back(static_cast<double>(done->facts.result.value));
+  }
+  seen.failed /= static_cast<double>(all);
+  const auto look_up = [&](std::vector<double>& results) {
+    for (double& result : results) result = deserved.at(static_cast<std::uint64_t>(result));
+  };
+  for (auto& [gpu, results] : seen.deserved) look_up(results);
+  for (auto& half : seen.halves) look_up(half);
+  return seen;
+}
+
+double MeanOf(const std::vector<double>& values) { return lab::SpreadOf(values).mean; }
+
+TEST(LabWorld, EachWorldHasWhatItsNameSays) {
+  using lab::World;
+  const Population uniform = PopulationOf(World::kUniform);
+  EXPECT_EQ(uniform.hosts.size(), 31u);
+  EXPECT_EQ(uniform.versions.size(), 1u);
+  EXPECT_EQ(uniform.failed, 0);
+  EXPECT_NEAR(MeanOf(uniform.halves[1]) / MeanOf(uniform.halves[0]), 1, 0.05);
+
+  const Population mixed = PopulationOf(World::kMixed);
+  EXPECT_GT(*mixed.peaks.rbegin() / *mixed.peaks.begin(), 3);
+  EXPECT_EQ(mixed.versions.count(-2), 1u);  // anonymous
+
+  EXPECT_GT(PopulationOf(World::kNewHosts).hosts.size(), 60u);
+
+  const Population gpu = PopulationOf(World::kGpu);
+  ASSERT_GT(gpu.deserved.at(true).size(), 100u);
+  ASSERT_GT(gpu.deserved.at(false).size(), 100u);
+  EXPECT_NEAR(MeanOf(gpu.deserved.at(false)) / MeanOf(gpu.deserved.at(true)), 1, 0.05);
+
+  const Population sized = PopulationOf(World::kLongOnCpu);
+  EXPECT_NEAR(MeanOf(sized.deserved.at(false)) / MeanOf(sized.deserved.at(true)), 4, 0.2);
+
+  const Population released = PopulationOf(World::kNewVersion);
+  EXPECT_EQ(released.versions.size(), 2u);
+  for (const auto& [version, results] : released.versions) EXPECT_GT(results, 200) << version;
+
+  EXPECT_NEAR(PopulationOf(World::kUnreliable).failed, 0.15, 0.08);  // the rate varies over hosts
+
+  const Population step = PopulationOf(World::kSizeStep);
+  EXPECT_NEAR(MeanOf(step.halves[1]) / MeanOf(step.halves[0]), 2, 0.1);
+
+  const Population only = PopulationOf(World::kGpuOnly);
+  EXPECT_EQ(only.deserved.count(false), 0u);
+  EXPECT_GT(only.deserved.at(true).size(), 100u);
+}
+
+TEST(LabWorld, AChangedParameterAppliesToEveryWorld) {
+  EXPECT_EQ(PopulationOf(lab::World::kUnreliable, {"error_rate=0"}).failed, 0);
+  EXPECT_EQ(PopulationOf(lab::World::kGpuOnly, {"gpu_hosts=0"}).versions.size(), 0u);
+}
+
+TEST(LabWorld, ConditionsNameTheirWorldUnlessItIsUniform) {
+  lab::Condition condition{.policy = "boinc"};
+  EXPECT_EQ(NameOf(condition), "boinc, single replication, noisy sizes");
+  condition.world = *lab::WorldByName("gpu-only");
+  EXPECT_EQ(NameOf(condition), "boinc, single replication, noisy sizes, world gpu-only");
+  EXPECT_THAT(lab::WorldByName("flat").status().message(), HasSubstr("known are uniform, mixed, new-hosts"));
 }
 
 // ---- Threads -------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ struct LabRunOptions {
   std::vector<std::string> policies = {"boinc", "creditnew"};
   std::vector<std::string> replications = {"single", "double", "adaptive", "advised"};
   std::vector<std::string> sizes = {"noisy"};
+  std::vector<std::string> worlds = {"uniform"};
   std::vector<std::string> parameters;
   std::string json;
   std::string html;
@@ -56,8 +57,10 @@ Result<lab::LabOptions> LabOptionsOf(const LabRunOptions& options) {
   if (!attacks.ok()) return attacks.status();
   wanted.attacks = *std::move(attacks);
   wanted.parameters = lab::LabParameters();
+  wanted.changes = options.parameters;
+  fleet::Parameters changed = wanted.parameters;
   for (const std::string& assignment : options.parameters) {
-    if (Status status = fleet::SetParameter(assignment, &wanted.parameters); !status.ok()) return status;
+    if (Status status = fleet::SetParameter(assignment, &changed); !status.ok()) return status;
   }
   for (const std::string& policy : Words(options.policies)) {
     if (!credit::PolicyKindByName(policy))
@@ -68,7 +71,11 @@ Result<lab::LabOptions> LabOptionsOf(const LabRunOptions& options) {
       for (const std::string& sizes : Words(options.sizes)) {
         const auto model = lab::SizesByName(sizes);
         if (!model.ok()) return model.status();
-        wanted.conditions.push_back({policy, *results, *model});
+        for (const std::string& name : Words(options.worlds)) {
+          const auto world = lab::WorldByName(name);
+          if (!world.ok()) return world.status();
+          wanted.conditions.push_back({policy, *results, *model, *world});
+        }
       }
     }
   }
@@ -120,6 +127,9 @@ void AddLab(Program& program) {
             .Type("NAME,...");
         sub.Add("--sizes", options.sizes,
                 "how true sizes deviate from estimates: of accurate, noisy, bimodal (default: noisy)")
+            .OneEach()
+            .Type("NAME,...");
+        sub.Add("--world", options.worlds, "of " + lab::WorldNames() + " (default: uniform)")
             .OneEach()
             .Type("NAME,...");
         sub.Add("--seeds", options.lab.seeds, "number of seeds, from 1")
