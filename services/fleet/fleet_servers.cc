@@ -438,6 +438,8 @@ void Fleet::Validate(std::uint32_t at) {
     if (workunit.in_progress == 0 && workunit.unsent == 0) LackResult(at);
     return;
   }
+  if (workunit.single && Hold(at)) return;
+  const std::uint32_t app_index = workunit.app;
   workunit.decided = true;
   workunit.canonical = jobs_[first].place;
   // Policy `runtime` uses the invalid results too.
@@ -455,6 +457,9 @@ void Fleet::Validate(std::uint32_t at) {
         trust = !valid ? 0 : workunit.single ? trust : trust + 1;
         std::uint32_t& verified = attachment->verified[app.index];
         verified = !valid ? 0 : workunit.single ? verified : verified + 1;
+        if (valid && !workunit.single)
+          attachment->checked[app.index] = std::max(attachment->checked[app.index], job.ordinal + 1);
+        if (!workunit.single) JudgeHeld(*attachment, app_index, valid);
         if (valid) {
           const auto most = static_cast<std::uint32_t>(parameters_.daily_quota) *
                             (slots_[job.slot].cores + (slots_[job.slot].gpu_flops > 0 ? 1u : 0u));
@@ -464,6 +469,42 @@ void Fleet::Validate(std::uint32_t at) {
       EndJob(job_at);
     }
     job_at = next;
+  }
+}
+
+// Whether the workunit with a single result is not to be decided yet: no later check of its host was valid.
+bool Fleet::Hold(std::uint32_t at) {
+  Workunit& workunit = workunits_[at];
+  const App& app = apps_[workunit.app];
+  if (parameters_.hold_single == 0 || app.model->replication != Replication::kAdvised) return false;
+  const Job& job = jobs_[workunit.first_job];
+  Attachment* attachment = AttachmentOf(job);
+  if (attachment == nullptr) {  // its host will never be checked again
+    workunit.single = false;
+    LackResult(at);
+    return true;
+  }
+  if (attachment->checked[app.index] > job.ordinal) return false;
+  attachment->held.push_back(at);
+  return true;
+}
+
+// A check of the host in this app is decided. The single results before it are valid, or all that wait get a second result.
+void Fleet::JudgeHeld(Attachment& attachment, std::uint32_t app, bool valid) {
+  std::vector<std::uint32_t> waiting;
+  std::swap(waiting, attachment.held);
+  for (const std::uint32_t at : waiting) {
+    Workunit& workunit = workunits_[at];
+    if (workunit.app != app ||
+        (valid && jobs_[workunit.first_job].ordinal >= attachment.checked[apps_[app].index])) {
+      attachment.held.push_back(at);
+    } else if (valid) {
+      workunit.looking = true;
+      Put(What::kValidate, now_, at, workunit.generation);
+    } else {
+      workunit.single = false;
+      LackResult(at);
+    }
   }
 }
 

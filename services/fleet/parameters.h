@@ -31,7 +31,7 @@ struct Parameters {
   double report_delay, validation_delay;
   double buffer_min, buffer_extra, request_interval, backoff_min, backoff_max;
   double daily_quota, cpu_jobs_limit, gpu_jobs_limit, quorum, max_errors, max_total, trusted_after,
-      resend_lost;
+      hold_single, resend_lost;
   double release_interval, trickle_interval, deadline_factor, bound_factor;
 };
 

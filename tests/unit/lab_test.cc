@@ -594,5 +594,42 @@ TEST(LabReplication, AdvisedReplicatesByTheHostsOwnDrawAndHistory) {
   EXPECT_GT(caught, 0);
 }
 
+// A host that invents results as fast as it likes has none of them granted before a check of a later one.
+TEST(LabReplication, HeldResultsWaitForALaterValidCheckOfTheirHost) {
+  lab::LabOptions options;
+  options.parameters = lab::LabParameters();
+  options.changes = {"hold_single=1", "wrong_rate=0.02"};
+  options.hosts = 10;
+  options.jobs = 100;
+  const lab::Condition condition{.policy = "robust", .replication = fleet::Replication::kAdvised};
+  const Attack sleeper{.fabricate = true, .fabricate_share = 0.2, .build = 10, .recycle_every = 100};
+  fleet::Fleet world(lab::WorldOf(options, condition, 1, sleeper, 3), [](const fleet::Truth&) {});
+  std::map<std::uint64_t, std::uint32_t> jobs;      // of a host
+  std::map<std::uint64_t, std::uint32_t> checked;   // of a host
+  std::map<std::uint64_t, std::uint32_t> ordinals;  // by result
+  int singles = 0;
+  int invalid = 0;
+  for (std::string_view bytes; world.Next(&bytes);) {
+    const auto event = wire::ParseEvent(bytes);
+    if (const auto* sent = std::get_if<wire::Dispatch>(&event->body)) {
+      ordinals[sent->facts.result.value] = jobs[sent->facts.host.value]++;
+    } else if (const auto* seen = std::get_if<credit::ValidationFacts>(&event->body);
+               seen != nullptr && !seen->late) {
+      const std::uint32_t ordinal = ordinals.at(seen->result.value);
+      std::uint32_t& newest = checked[seen->host.value];
+      if (seen->state == credit::ValidateState::kInvalid) {
+        ++invalid;
+      } else if (seen->state == credit::ValidateState::kValid && seen->unreplicated) {
+        ++singles;
+        EXPECT_LT(ordinal, newest);
+      } else if (seen->state == credit::ValidateState::kValid) {
+        newest = std::max(newest, ordinal);
+      }
+    }
+  }
+  EXPECT_GT(singles, 200);
+  EXPECT_GT(invalid, 5);
+}
+
 }  // namespace
 }  // namespace cobblestone
