@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -24,6 +25,7 @@ namespace {
 constexpr double kEstimate = 6.0e12;        // FLOPs
 constexpr double kDelayBound = 10 * 86400;  // s
 constexpr double kTickPeriod = 600;         // s
+constexpr double kTrickleInterval = 0.25;   // h
 constexpr double kMicro = 1e6;
 // Slow hosts need longer for their jobs than the median host.
 constexpr double kSpareTime = 1.2;
@@ -80,7 +82,7 @@ std::string NameOf(const Condition& condition) {
 }
 
 FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std::uint64_t attackers,
-                     const fleet::Attack& attack, std::uint64_t seed, std::uint32_t versions) {
+                     const fleet::Attack& attack, std::uint64_t seed, const NamedAttack& named) {
   FleetOptions world;
   world.seed = seed;
   const auto change = [&] {
@@ -105,29 +107,41 @@ FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std:
                  .gpu = world.parameters.gpu_hosts > 0,
                  .threads = 1,
                  .size_classes = 1,
-                 .trickles = false,
+                 .trickles = named.trickles,
                  .weight = 1,
                  .source = "",
-                 .variants = versions - 1}};
+                 .variants = named.versions - 1}};
   const double run_time = kEstimate * MeanSize(condition.sizes) * world.parameters.cpu_samples /
                           (1e9 * std::exp(world.parameters.core_speed_mu));
   // Whole hours: the last bits of exp() differ between machines.
   world.days =
       std::max(1.0, std::ceil(static_cast<double>(options.jobs) * run_time * kSpareTime / 3600)) / 24;
   Shape(condition.world, &world);
+  if (named.trickles) world.parameters.trickle_interval = kTrickleInterval;
   change();
   return world;
 }
 
 Result<WorldOutcome> RunWorld(const FleetOptions& options) {
   WorldOutcome outcome;
-  std::unordered_map<std::uint64_t, fleet::Truth> open;  // by result
+  std::unordered_map<std::uint64_t, fleet::Truth> open;    // by result
+  std::unordered_map<std::uint64_t, double> paid;          // by result, before its grant
+  std::unordered_map<std::uint64_t, std::size_t> granted;  // by result, its place in outcome.jobs
+  const bool trickles = std::any_of(options.apps.begin(), options.apps.end(),
+                                    [](const fleet::AppModel& app) { return app.trickles; });
   fleet::Fleet world(options, [&](const fleet::Truth& row) {
     if (row.host >= fleet::kFirstAttacker)
       outcome.attackers_work += static_cast<double>(row.deserved_micro) / kMicro;
     open[row.result] = row;
   });
   replay::LockstepPipeline pipeline(1, [&](const replay::GrantRow& row) {
+    const double micro = static_cast<double>(row.micro);
+    // Payments by trickles, and their reversals, belong to the result's job.
+    if (row.kind != wire::GrantKind::kFinal) {
+      const auto job = granted.find(row.result.value);
+      (job != granted.end() ? outcome.jobs[job->second].granted : paid[row.result.value]) += micro / kMicro;
+      return Status::Ok();
+    }
     const auto found = open.find(row.result.value);
     if (found == open.end()) return Status::Fatal("a result was granted before it was returned");
     const std::uint64_t host = row.host.value;
@@ -138,9 +152,14 @@ Result<WorldOutcome> RunWorld(const FleetOptions& options) {
                                           ? 0
                                           : static_cast<std::uint32_t>(attacker % options.attackers) + 1,
                             .device = DeviceOf(row),
-                            .granted = static_cast<double>(row.micro) / kMicro,
+                            .granted = micro / kMicro,
                             .deserved = static_cast<double>(found->second.deserved_micro) / kMicro});
     open.erase(found);
+    if (trickles) {
+      granted.emplace(row.result.value, outcome.jobs.size() - 1);
+      if (const auto before = paid.find(row.result.value); before != paid.end())
+        outcome.jobs.back().granted += before->second;
+    }
     return Status::Ok();
   });
   pipeline::TickMaker ticks(kTickPeriod);
@@ -166,12 +185,15 @@ Result<std::vector<Measurement>> RunLaboratory(const LabOptions& options) {
     attackers.push_back(std::max<std::uint64_t>(
         1, static_cast<std::uint64_t>(std::llround(attack.share * static_cast<double>(options.hosts)))));
   // What the worlds of two attacks must have in common to have the same twin.
-  using TwinKey = std::pair<std::uint64_t, std::uint32_t>;
-  const auto key_of = [&](std::size_t i) { return TwinKey(attackers[i], options.attacks[i].versions); };
-  std::map<TwinKey, std::size_t> twins;  // place among the twins of a condition and seed
-  for (std::size_t i = 0; i < options.attacks.size(); ++i) twins.emplace(key_of(i), 0);
-  std::size_t place = 0;
-  for (auto& [key, number] : twins) number = place++;
+  using TwinKey = std::tuple<std::uint64_t, std::uint32_t, bool>;
+  const auto key_of = [&](std::size_t i) {
+    return TwinKey(attackers[i], options.attacks[i].versions, options.attacks[i].trickles);
+  };
+  std::map<TwinKey, std::size_t> twins;  // place in `firsts`
+  std::vector<std::size_t> firsts;       // of each twin: its first attack
+  for (std::size_t i = 0; i < options.attacks.size(); ++i) {
+    if (twins.emplace(key_of(i), firsts.size()).second) firsts.push_back(i);
+  }
 
   std::vector<Measurement> measurements;
   for (const Condition& condition : options.conditions) {
@@ -198,10 +220,9 @@ Result<std::vector<Measurement>> RunLaboratory(const LabOptions& options) {
       const std::size_t seeds = std::min(kBatch, options.seeds - first);
       std::vector<WorldOutcome> outcomes(seeds * twins.size());
       const auto run_twin = [&](std::size_t index) -> Status {
-        const auto& [key, number] =
-            *std::next(twins.begin(), static_cast<std::ptrdiff_t>(index % twins.size()));
-        const std::uint64_t seed = first + index / twins.size() + 1;
-        auto outcome = run(WorldOf(options, condition, key.first, {}, seed, key.second));
+        const std::size_t i = firsts[index % firsts.size()];
+        const std::uint64_t seed = first + index / firsts.size() + 1;
+        auto outcome = run(WorldOf(options, condition, attackers[i], {}, seed, options.attacks[i]));
         if (!outcome.ok()) return outcome.status();
         outcomes[index] = *std::move(outcome);
         return Status::Ok();
@@ -212,7 +233,7 @@ Result<std::vector<Measurement>> RunLaboratory(const LabOptions& options) {
         const std::size_t row = index / options.attacks.size();
         const NamedAttack& attack = options.attacks[i];
         const auto outcome =
-            run(WorldOf(options, condition, attackers[i], attack.attack, first + row + 1, attack.versions));
+            run(WorldOf(options, condition, attackers[i], attack.attack, first + row + 1, attack));
         if (!outcome.ok()) return outcome.status();
         measurements[c * options.attacks.size() + i].seeds[first + row] =
             FiguresOf(*outcome, outcomes[row * twins.size() + twins.at(key_of(i))], options.jobs);

@@ -51,9 +51,10 @@ std::string NameOf(fleet::SizeModel sizes);
 // "boinc, single replication, noisy sizes", and the world unless it is uniform.
 std::string NameOf(const Condition& condition);
 
-// The world of an attack; that of a default-constructed fleet::Attack is the twin. `versions`: of the app for CPUs.
+// The world of an attack; that of a default-constructed fleet::Attack is the twin. What the app of `named` needs is
+// in both.
 fleet::FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std::uint64_t attackers,
-                            const fleet::Attack& attack, std::uint64_t seed, std::uint32_t versions = 1);
+                            const fleet::Attack& attack, std::uint64_t seed, const NamedAttack& named = {});
 
 // Sends the world's events through the pipeline in memory, with a tick every 600 s. `options` must pass CheckFleetOptions.
 Result<WorldOutcome> RunWorld(const fleet::FleetOptions& options);

@@ -113,14 +113,14 @@ TEST(LabFigures, TheIntervalIsStudents) {
 // ---- Files ---------------------------------------------------------------------------------------------
 
 TEST(LabAttackFile, EachKeyIsRead) {
-  const auto read =
-      lab::ParseAttack("a.yaml",
-                       "id: X\nname: all\nshare: 0.1\nstart: 7\nbenchmark: 1e9\nfabricate: yes\n"
-                       "keep_share: 0.5\nabort: project\nfail_every: 8\n"
-                       "anonymous: yes\nfabricate_share: 0.25\nbuild: 20\nlate_every: 6\nrepeat: 2\n"
-                       "versions: {count: 5, every: 11}\n"
-                       "claim: {pattern: ramp, channel: benchmark, factor: 24, growth: 1.5, period: 3, "
-                       "first_jobs: 4}\nidentities: {every: 9, new: account}\n");
+  const auto read = lab::ParseAttack(
+      "a.yaml",
+      "id: X\nname: all\nshare: 0.1\nstart: 7\nbenchmark: 1e9\nfabricate: yes\n"
+      "keep_share: 0.5\nabort: project\nfail_every: 8\n"
+      "trickles: 3\nanonymous: yes\nfabricate_share: 0.25\nbuild: 20\nlate_every: 6\nrepeat: 2\n"
+      "versions: {count: 5, every: 11}\n"
+      "claim: {pattern: ramp, channel: benchmark, factor: 24, growth: 1.5, period: 3, "
+      "first_jobs: 4}\nidentities: {every: 9, new: account}\n");
   ASSERT_TRUE(read.ok()) << read.status().message();
   const Attack expected{.start = 7,
                         .pattern = fleet::ClaimPattern::kRamp,
@@ -139,12 +139,14 @@ TEST(LabAttackFile, EachKeyIsRead) {
                         .fail_every = 8,
                         .late_every = 6,
                         .version_every = 11,
+                        .trickles = 3,
                         .repeat = 2,
                         .recycle_every = 9,
                         .identity = fleet::NewIdentity::kAccount};
   EXPECT_EQ(read->attack, expected);
   EXPECT_DOUBLE_EQ(read->share, 0.1);
   EXPECT_EQ(read->versions, 5u);
+  EXPECT_TRUE(read->trickles);
   EXPECT_TRUE(lab::ParseAttack("a.yaml", "id: X\nname: x\nrehome: yes\n")->attack.rehome);
 }
 
@@ -223,6 +225,7 @@ struct Conditions {
   double deadline_factor = 1;
   std::uint64_t attackers = 1;
   std::uint32_t versions = 1;
+  bool trickles = false;
   std::uint64_t jobs = 40;
 };
 
@@ -232,9 +235,10 @@ Seen SeenOf(const Attack& attack, const Conditions& conditions = {}) {
   options.parameters.deadline_factor = conditions.deadline_factor;
   options.hosts = 10;
   options.jobs = conditions.jobs;
-  fleet::Fleet world(lab::WorldOf(options, {.policy = "boinc", .replication = conditions.replication},
-                                  conditions.attackers, attack, 3, conditions.versions),
-                     [](const fleet::Truth&) {});
+  fleet::Fleet world(
+      lab::WorldOf(options, {.policy = "boinc", .replication = conditions.replication}, conditions.attackers,
+                   attack, 3, {.versions = conditions.versions, .trickles = conditions.trickles}),
+      [](const fleet::Truth&) {});
   Seen seen;
   for (std::string_view bytes; world.Next(&bytes);) {
     const auto event = wire::ParseEvent(bytes);
@@ -395,6 +399,48 @@ TEST(LabStrategy, ReportsAndVerdictsAreRepeatedAndReplayed) {
   ASSERT_GT(reports.size(), 30u);
   EXPECT_EQ(reports.begin()->second, 4);  // once, twice again, and replayed
   for (const auto& [result, count] : reports) EXPECT_GE(count, 3) << result;
+}
+
+TEST(LabStrategy, ATrickleFloodClaimsMoreThanTheTimeSinceTheDispatch) {
+  const auto trickles_of = [](const Attack& attack) {
+    std::vector<double> elapsed;
+    for (const std::string& bytes : SeenOf(attack, {.trickles = true}).others) {
+      const auto event = wire::ParseEvent(bytes);
+      const auto* trickle = std::get_if<wire::Trickle>(&event->body);
+      if (trickle != nullptr && trickle->host.value >= fleet::kFirstAttacker)
+        elapsed.push_back(*trickle->elapsed_time);
+    }
+    return elapsed;
+  };
+  const std::vector<double> honest = trickles_of({});
+  const std::vector<double> flood = trickles_of({.trickles = 5});
+  ASSERT_GT(honest.size(), 30u);
+  EXPECT_EQ(flood.size(), honest.size() * 5);
+  EXPECT_LT(*std::max_element(honest.begin(), honest.end()), 86400);
+  EXPECT_GE(*std::min_element(flood.begin(), flood.end()), 360000);
+}
+
+// Under settlement `keep` a job earns what it is worth, or what its trickles were paid if that is more.
+TEST(LabOutcome, PaymentsByTricklesBelongToTheirJob) {
+  lab::LabOptions options;
+  options.parameters = lab::LabParameters();
+  options.hosts = 20;
+  options.jobs = 20;
+  const auto run = [&](bool trickles) {
+    return lab::RunWorld(lab::WorldOf(options, {.policy = "robust"}, 1, {}, 1, {.trickles = trickles}));
+  };
+  const auto without = run(false);
+  const auto with = run(true);
+  ASSERT_TRUE(with.ok()) << with.status().message();
+  ASSERT_GT(with->jobs.size(), 300u);
+  ASSERT_EQ(with->jobs.size(), without->jobs.size());
+  std::size_t more = 0;
+  for (std::size_t i = 0; i < with->jobs.size(); ++i) {
+    EXPECT_EQ(with->jobs[i].host, without->jobs[i].host);
+    EXPECT_GE(with->jobs[i].granted, without->jobs[i].granted - 1e-5);
+    more += with->jobs[i].granted > without->jobs[i].granted * 1.1 ? 1 : 0;
+  }
+  EXPECT_GT(more, 100u);
 }
 
 TEST(LabStrategy, AnAnonymousAttackerRunsAnAnonymousVersion) {
