@@ -65,7 +65,9 @@ struct Attack {
       0;                // the last of so many jobs is returned half a delay bound after its deadline; 0: none
   bool rehome = false;  // of two attackers the one with the more efficient version reports all results
   std::uint32_t version_every =
-      0;                     // jobs, then the attacker takes the app's next CPU version; 0: the newest only
+      0;  // jobs, then the attacker takes the app's next CPU version; 0: the newest only
+  // Trickles instead of each one, each of which claims another 100 h of elapsed time; 0: the true one.
+  std::uint32_t trickles = 0;
   std::uint32_t repeat = 0;  // further copies of each completion and validation; they are also replayed later
   // After so many dispatched jobs the attacker waits until none is in progress, and takes a new identity; 0: never.
   std::uint32_t recycle_every = 0;

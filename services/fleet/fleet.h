@@ -153,6 +153,10 @@ class Fleet {
     std::array<std::uint32_t, kMaxApps> trust{};  // consecutive valid replicated results
     // Valid replicated results since the last invalid one; failures do not count.
     std::array<std::uint32_t, kMaxApps> verified{};
+    // Parameter hold_single: workunits whose single result waits for a later check of the host, and for each app the
+    // ordinal of the newest job that a check found valid, plus 1.
+    std::vector<std::uint32_t> held;
+    std::array<std::uint32_t, kMaxApps> checked{};
     std::uint32_t quota = 0;
     std::uint32_t sent_today = 0;
     std::uint32_t day = 0;
@@ -306,7 +310,7 @@ class Fleet {
                               const Attachment& attachment) const;
   std::uint32_t ChooseApp(std::uint32_t project, int resource, double draw) const;
   std::uint32_t ChooseWorkunit(std::uint32_t app, const Slot& slot, std::uint32_t slot_number,
-                               Attachment& attachment);
+                               Attachment& attachment, int resource);
   // The estimate of the run time, s.
   double Dispatch(std::uint32_t workunit, std::uint32_t slot, std::uint32_t attachment, int resource);
   double Run(Job& job, double samples);
@@ -317,6 +321,8 @@ class Fleet {
   void Detached(std::uint32_t job);
   void LookSoon(std::uint32_t workunit);
   void Validate(std::uint32_t workunit);
+  bool Hold(std::uint32_t workunit);
+  void JudgeHeld(Attachment& attachment, std::uint32_t app, bool valid);
   void GiveUp(std::uint32_t workunit);
   void Late(std::uint32_t job);
   void EndJob(std::uint32_t job);

@@ -12,6 +12,7 @@ namespace {
 // Results of a workunit: its numbers are 32 apart (max_total <= 32).
 constexpr std::uint64_t kPlaces = 32;
 constexpr const char* kVariety = "progress";
+constexpr double kFalseElapsed = 100 * 3600.0;  // s
 constexpr double kThirtyDays = 30 * 86400.0;
 
 }  // namespace
@@ -237,10 +238,15 @@ void Fleet::EmitTrickle(std::uint32_t at) {
   trickle.host = HostId(HostOf(job.slot, job.host_generation));
   trickle.variety = kVariety;
   trickle.elapsed_time = interval * job.trickles;
-  Emit({.head = {.id = ResultOf(job) * 256 + ++job.notes,
-                 .project = ProjectOf(app.project),
-                 .time = Unix(now_)},
-        .body = std::move(trickle)});
+  const std::uint32_t false_ones = IsAttacker(job.slot) ? options_.attack.trickles : 0;
+  constexpr std::uint32_t kMostNotes = 250;  // Job::notes has 8 bits
+  for (std::uint32_t i = 0; i < std::max(1u, false_ones) && job.notes < kMostNotes; ++i) {
+    if (false_ones > 0) *trickle.elapsed_time += kFalseElapsed;
+    Emit({.head = {.id = ResultOf(job) * 256 + ++job.notes,
+                   .project = ProjectOf(app.project),
+                   .time = Unix(now_)},
+          .body = trickle});
+  }
   if (interval * (job.trickles + 1) >= job.elapsed || job.trickles == 100) return;
   Availability ahead = slot.available;
   Put(What::kTrickle, ahead.After(parameters_, draws_, now_, interval), at, job.generation);

@@ -14,6 +14,7 @@ constexpr double kSecondsOfDay = 86400;
 constexpr std::uint32_t kMaxQuota = 1'000'000;
 // A workunit that is older, in delay bounds, gets no further result.
 constexpr double kOldest = 5;
+constexpr double kSizeFactors[] = {0.5, 1, 2};
 
 }  // namespace
 
@@ -22,15 +23,16 @@ constexpr double kOldest = 5;
 double Fleet::EstimateOf(const Workunit& workunit) const {
   const AppModel& app = *apps_[workunit.app].model;
   if (app.size_classes == 1) return app.fpops_est;
-  constexpr double kFactors[kSizes] = {0.5, 1, 2};
-  return app.fpops_est * kFactors[workunit.size];
+  return app.fpops_est * kSizeFactors[workunit.size];
 }
 
 // True FLOPs.
 double Fleet::SizeOf(const Workunit& workunit) const {
   const App& app = apps_[workunit.app];
   const double u = draws_.Uniforms(Stream::kWorkunit, workunit.number, app.project).first;
-  const double estimate = EstimateOf(workunit);
+  double estimate = EstimateOf(workunit);
+  if (app.model->long_on_cpu) estimate *= kSizeFactors[workunit.size];
+  if (app.model->double_at > 0 && workunit.created >= app.model->double_at) estimate *= 2;
   switch (app.model->size) {
     case SizeModel::kAccurate: return estimate * LogNormal(0, 0.1, u);
     case SizeModel::kNoisy: return estimate * LogNormal(0, 0.6, u);
@@ -140,9 +142,11 @@ bool Fleet::IsSingle(const Workunit& workunit, std::uint32_t number, const Attac
 
 // A workunit that lacks a result, of the host's size, without a result of the same user; or a new one.
 std::uint32_t Fleet::ChooseWorkunit(std::uint32_t index, const Slot& slot, std::uint32_t slot_number,
-                                    Attachment& attachment) {
+                                    Attachment& attachment, int resource) {
   App& app = apps_[index];
-  const auto size = static_cast<std::uint8_t>(app.model->size_classes == 1 ? 1 : slot.speed_class);
+  const auto size = static_cast<std::uint8_t>(app.model->long_on_cpu         ? (resource == 0 ? 2 : 0)
+                                              : app.model->size_classes == 1 ? 1
+                                                                             : slot.speed_class);
   auto& unsent = app.unsent[size];
   constexpr std::size_t kLookAt = 8;
   for (std::size_t i = 0, looked = 0; i < unsent.size() && looked < kLookAt;) {
@@ -202,7 +206,7 @@ std::uint32_t Fleet::Answer(std::uint32_t number, const WorkRequest& request,
       const double draw = draws_.Uniforms(Stream::kJob, MachineOf(number, slot.generation), slot.jobs).second;
       const std::uint32_t app = ChooseApp(attachment.project, resource, draw);
       if (app == kNone) break;
-      const std::uint32_t workunit = ChooseWorkunit(app, slot, number, attachment);
+      const std::uint32_t workunit = ChooseWorkunit(app, slot, number, attachment, resource);
       const double used = Dispatch(workunit, number, request.project, resource);
       attachment.used[r] += static_cast<float>(used);
       seconds -= used;
@@ -434,6 +438,8 @@ void Fleet::Validate(std::uint32_t at) {
     if (workunit.in_progress == 0 && workunit.unsent == 0) LackResult(at);
     return;
   }
+  if (workunit.single && Hold(at)) return;
+  const std::uint32_t app_index = workunit.app;
   workunit.decided = true;
   workunit.canonical = jobs_[first].place;
   // Policy `runtime` uses the invalid results too.
@@ -451,6 +457,9 @@ void Fleet::Validate(std::uint32_t at) {
         trust = !valid ? 0 : workunit.single ? trust : trust + 1;
         std::uint32_t& verified = attachment->verified[app.index];
         verified = !valid ? 0 : workunit.single ? verified : verified + 1;
+        if (valid && !workunit.single)
+          attachment->checked[app.index] = std::max(attachment->checked[app.index], job.ordinal + 1);
+        if (!workunit.single) JudgeHeld(*attachment, app_index, valid);
         if (valid) {
           const auto most = static_cast<std::uint32_t>(parameters_.daily_quota) *
                             (slots_[job.slot].cores + (slots_[job.slot].gpu_flops > 0 ? 1u : 0u));
@@ -460,6 +469,42 @@ void Fleet::Validate(std::uint32_t at) {
       EndJob(job_at);
     }
     job_at = next;
+  }
+}
+
+// Whether the workunit with a single result is not to be decided yet: no later check of its host was valid.
+bool Fleet::Hold(std::uint32_t at) {
+  Workunit& workunit = workunits_[at];
+  const App& app = apps_[workunit.app];
+  if (parameters_.hold_single == 0 || app.model->replication != Replication::kAdvised) return false;
+  const Job& job = jobs_[workunit.first_job];
+  Attachment* attachment = AttachmentOf(job);
+  if (attachment == nullptr) {  // its host will never be checked again
+    workunit.single = false;
+    LackResult(at);
+    return true;
+  }
+  if (attachment->checked[app.index] > job.ordinal) return false;
+  attachment->held.push_back(at);
+  return true;
+}
+
+// A check of the host in this app is decided. The single results before it are valid, or all that wait get a second result.
+void Fleet::JudgeHeld(Attachment& attachment, std::uint32_t app, bool valid) {
+  std::vector<std::uint32_t> waiting;
+  std::swap(waiting, attachment.held);
+  for (const std::uint32_t at : waiting) {
+    Workunit& workunit = workunits_[at];
+    if (workunit.app != app ||
+        (valid && jobs_[workunit.first_job].ordinal >= attachment.checked[apps_[app].index])) {
+      attachment.held.push_back(at);
+    } else if (valid) {
+      workunit.looking = true;
+      Put(What::kValidate, now_, at, workunit.generation);
+    } else {
+      workunit.single = false;
+      LackResult(at);
+    }
   }
 }
 

@@ -49,7 +49,7 @@ class AttackReader {
       EachKey(
           root, [&](const std::string& key, const YAML::Node& value) { return Root(key, value); },
           "id, name, share, start, claim, benchmark, anonymous, fabricate, fabricate_share, build, keep_share, abort, "
-          "fail_every, late_every, rehome, repeat, identities, versions");
+          "fail_every, late_every, rehome, repeat, identities, versions, trickles");
       if (errors_.empty() && (attack_.id.empty() || attack_.name.empty()))
         Error(root.Mark(), "an attack needs `id` and `name`");
     } catch (const YAML::Exception& e) {
@@ -97,6 +97,10 @@ class AttackReader {
     if (key == "build") return Count(key, value, 0, &attack.build);
     if (key == "anonymous") return Word(key, value, kSwitch, &attack.anonymous);
     if (key == "rehome") return Word(key, value, kSwitch, &attack.rehome);
+    if (key == "trickles") {
+      attack_.trickles = true;
+      return Count(key, value, 0, 20, &attack.trickles);
+    }
     if (key == "late_every") return Count(key, value, 1, &attack.late_every);
     if (key == "repeat") return Count(key, value, 1, &attack.repeat);
     if (key == "keep_share") return Number(key, value, 0.001, 1, &attack.keep_share);

@@ -5,9 +5,11 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
+#include "common/base/check.h"
 #include "services/lab/parallel.h"
 #include "services/pipeline/event_time.h"
 #include "services/replay/replay.h"
@@ -23,8 +25,8 @@ namespace {
 constexpr double kEstimate = 6.0e12;        // FLOPs
 constexpr double kDelayBound = 10 * 86400;  // s
 constexpr double kTickPeriod = 600;         // s
+constexpr double kTrickleInterval = 0.25;   // h
 constexpr double kMicro = 1e6;
-constexpr double kNever = 1e6;  // d
 // Slow hosts need longer for their jobs than the median host.
 constexpr double kSpareTime = 1.2;
 
@@ -46,27 +48,6 @@ std::uint32_t DeviceOf(const replay::GrantRow& row) {
 }
 
 }  // namespace
-
-fleet::Parameters LabParameters() {
-  fleet::Parameters p = fleet::ParametersOf(fleet::Preset::kEinstein);
-  // One kind of host: one core, always available, never replaced, without errors. Version, device and benchmark keep their
-  // noise.
-  p.core_speed_sigma = p.cores_speed_correlation = 0;
-  p.cores_1 = 100;
-  p.cores_2 = p.cores_4 = p.cores_8 = p.cores_16 = p.cores_32 = 0;
-  p.slow_os_hosts = p.failed_benchmarks = 0;
-  p.gpu_hosts = p.anonymous_hosts = p.managed_hosts = 0;
-  p.always_on = 1;
-  p.random_on = 0;
-  p.lifetime_scale = p.reset_interval = p.release_interval = kNever;
-  p.hosts_per_user = 1;
-  p.second_project = p.third_project = 0;
-  p.error_rate = p.abort_rate = p.wrong_rate = 0;
-  p.daily_quota = 10000;
-  p.cpu_jobs_limit = 16;
-  p.bound_factor = 24;
-  return p;
-}
 
 Result<Replication> ReplicationByName(const std::string& name) {
   for (const auto& [known, value] : kReplications)
@@ -93,11 +74,25 @@ std::string NameOf(SizeModel sizes) {
   return "";
 }
 
+std::string NameOf(const Condition& condition) {
+  std::string name = condition.policy + ", " + NameOf(condition.replication) + " replication, " +
+                     NameOf(condition.sizes) + " sizes";
+  if (condition.world != World::kUniform) name += ", world " + NameOf(condition.world);
+  return name;
+}
+
 FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std::uint64_t attackers,
-                     const fleet::Attack& attack, std::uint64_t seed, std::uint32_t versions) {
+                     const fleet::Attack& attack, std::uint64_t seed, const NamedAttack& named) {
   FleetOptions world;
   world.seed = seed;
+  const auto change = [&] {
+    for (const std::string& assignment : options.changes) {
+      const Status good = fleet::SetParameter(assignment, &world.parameters);
+      COBBLESTONE_CHECK(good.ok(), good.message());
+    }
+  };
   world.parameters = options.parameters;
+  change();
   world.hosts = options.hosts;
   world.projects = 1;
   world.policy = condition.policy;
@@ -109,30 +104,44 @@ FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std:
                  .replication = condition.replication,
                  .delay_bound = kDelayBound,
                  .cpu = true,
-                 .gpu = options.parameters.gpu_hosts > 0,
+                 .gpu = world.parameters.gpu_hosts > 0,
                  .threads = 1,
                  .size_classes = 1,
-                 .trickles = false,
+                 .trickles = named.trickles,
                  .weight = 1,
                  .source = "",
-                 .variants = versions - 1}};
-  const double run_time = kEstimate * MeanSize(condition.sizes) * options.parameters.cpu_samples /
-                          (1e9 * std::exp(options.parameters.core_speed_mu));
+                 .variants = named.versions - 1}};
+  const double run_time = kEstimate * MeanSize(condition.sizes) * world.parameters.cpu_samples /
+                          (1e9 * std::exp(world.parameters.core_speed_mu));
   // Whole hours: the last bits of exp() differ between machines.
   world.days =
       std::max(1.0, std::ceil(static_cast<double>(options.jobs) * run_time * kSpareTime / 3600)) / 24;
+  Shape(condition.world, &world);
+  if (named.trickles) world.parameters.trickle_interval = kTrickleInterval;
+  change();
   return world;
 }
 
 Result<WorldOutcome> RunWorld(const FleetOptions& options) {
   WorldOutcome outcome;
-  std::unordered_map<std::uint64_t, fleet::Truth> open;  // by result
+  std::unordered_map<std::uint64_t, fleet::Truth> open;    // by result
+  std::unordered_map<std::uint64_t, double> paid;          // by result, before its grant
+  std::unordered_map<std::uint64_t, std::size_t> granted;  // by result, its place in outcome.jobs
+  const bool trickles = std::any_of(options.apps.begin(), options.apps.end(),
+                                    [](const fleet::AppModel& app) { return app.trickles; });
   fleet::Fleet world(options, [&](const fleet::Truth& row) {
     if (row.host >= fleet::kFirstAttacker)
       outcome.attackers_work += static_cast<double>(row.deserved_micro) / kMicro;
     open[row.result] = row;
   });
   replay::LockstepPipeline pipeline(1, [&](const replay::GrantRow& row) {
+    const double micro = static_cast<double>(row.micro);
+    // Payments by trickles, and their reversals, belong to the result's job.
+    if (row.kind != wire::GrantKind::kFinal) {
+      const auto job = granted.find(row.result.value);
+      (job != granted.end() ? outcome.jobs[job->second].granted : paid[row.result.value]) += micro / kMicro;
+      return Status::Ok();
+    }
     const auto found = open.find(row.result.value);
     if (found == open.end()) return Status::Fatal("a result was granted before it was returned");
     const std::uint64_t host = row.host.value;
@@ -143,9 +152,14 @@ Result<WorldOutcome> RunWorld(const FleetOptions& options) {
                                           ? 0
                                           : static_cast<std::uint32_t>(attacker % options.attackers) + 1,
                             .device = DeviceOf(row),
-                            .granted = static_cast<double>(row.micro) / kMicro,
+                            .granted = micro / kMicro,
                             .deserved = static_cast<double>(found->second.deserved_micro) / kMicro});
     open.erase(found);
+    if (trickles) {
+      granted.emplace(row.result.value, outcome.jobs.size() - 1);
+      if (const auto before = paid.find(row.result.value); before != paid.end())
+        outcome.jobs.back().granted += before->second;
+    }
     return Status::Ok();
   });
   pipeline::TickMaker ticks(kTickPeriod);
@@ -171,12 +185,15 @@ Result<std::vector<Measurement>> RunLaboratory(const LabOptions& options) {
     attackers.push_back(std::max<std::uint64_t>(
         1, static_cast<std::uint64_t>(std::llround(attack.share * static_cast<double>(options.hosts)))));
   // What the worlds of two attacks must have in common to have the same twin.
-  using TwinKey = std::pair<std::uint64_t, std::uint32_t>;
-  const auto key_of = [&](std::size_t i) { return TwinKey(attackers[i], options.attacks[i].versions); };
-  std::map<TwinKey, std::size_t> twins;  // place among the twins of a condition and seed
-  for (std::size_t i = 0; i < options.attacks.size(); ++i) twins.emplace(key_of(i), 0);
-  std::size_t place = 0;
-  for (auto& [key, number] : twins) number = place++;
+  using TwinKey = std::tuple<std::uint64_t, std::uint32_t, bool>;
+  const auto key_of = [&](std::size_t i) {
+    return TwinKey(attackers[i], options.attacks[i].versions, options.attacks[i].trickles);
+  };
+  std::map<TwinKey, std::size_t> twins;  // place in `firsts`
+  std::vector<std::size_t> firsts;       // of each twin: its first attack
+  for (std::size_t i = 0; i < options.attacks.size(); ++i) {
+    if (twins.emplace(key_of(i), firsts.size()).second) firsts.push_back(i);
+  }
 
   std::vector<Measurement> measurements;
   for (const Condition& condition : options.conditions) {
@@ -203,10 +220,9 @@ Result<std::vector<Measurement>> RunLaboratory(const LabOptions& options) {
       const std::size_t seeds = std::min(kBatch, options.seeds - first);
       std::vector<WorldOutcome> outcomes(seeds * twins.size());
       const auto run_twin = [&](std::size_t index) -> Status {
-        const auto& [key, number] =
-            *std::next(twins.begin(), static_cast<std::ptrdiff_t>(index % twins.size()));
-        const std::uint64_t seed = first + index / twins.size() + 1;
-        auto outcome = run(WorldOf(options, condition, key.first, {}, seed, key.second));
+        const std::size_t i = firsts[index % firsts.size()];
+        const std::uint64_t seed = first + index / firsts.size() + 1;
+        auto outcome = run(WorldOf(options, condition, attackers[i], {}, seed, options.attacks[i]));
         if (!outcome.ok()) return outcome.status();
         outcomes[index] = *std::move(outcome);
         return Status::Ok();
@@ -217,7 +233,7 @@ Result<std::vector<Measurement>> RunLaboratory(const LabOptions& options) {
         const std::size_t row = index / options.attacks.size();
         const NamedAttack& attack = options.attacks[i];
         const auto outcome =
-            run(WorldOf(options, condition, attackers[i], attack.attack, first + row + 1, attack.versions));
+            run(WorldOf(options, condition, attackers[i], attack.attack, first + row + 1, attack));
         if (!outcome.ok()) return outcome.status();
         measurements[c * options.attacks.size() + i].seeds[first + row] =
             FiguresOf(*outcome, outcomes[row * twins.size() + twins.at(key_of(i))], options.jobs);

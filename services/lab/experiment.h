@@ -11,6 +11,7 @@
 #include "services/fleet/fleet.h"
 #include "services/lab/attack_file.h"
 #include "services/lab/metrics.h"
+#include "services/lab/world.h"
 
 namespace cobblestone::lab {
 
@@ -18,12 +19,14 @@ struct Condition {
   std::string policy;
   fleet::Replication replication = fleet::Replication::kSingle;
   fleet::SizeModel sizes = fleet::SizeModel::kNoisy;
+  World world = World::kUniform;
 };
 
 struct LabOptions {
   std::vector<NamedAttack> attacks;
   std::vector<Condition> conditions;
-  fleet::Parameters parameters = {};  // of the population; see LabParameters
+  fleet::Parameters parameters = {};  // of the uniform population; see LabParameters
+  std::vector<std::string> changes;   // "name=value" that SetParameter accepts, of every world
   std::uint64_t hosts = 300;          // honest
   std::uint64_t jobs = 1000;          // of a person that count
   std::uint32_t seeds = 5;            // 1, 2, ...
@@ -40,18 +43,18 @@ struct Measurement {
   std::vector<Figures> seeds;  // in order
 };
 
-// The homogeneous population of the laboratory (docs/lab.md).
-fleet::Parameters LabParameters();
-
 // "single", "double", "adaptive", "advised"; "accurate", "noisy", "bimodal". InvalidArgument names them.
 Result<fleet::Replication> ReplicationByName(const std::string& name);
 Result<fleet::SizeModel> SizesByName(const std::string& name);
 std::string NameOf(fleet::Replication replication);
 std::string NameOf(fleet::SizeModel sizes);
+// "boinc, single replication, noisy sizes", and the world unless it is uniform.
+std::string NameOf(const Condition& condition);
 
-// The world of an attack; that of a default-constructed fleet::Attack is the twin. `versions`: of the app for CPUs.
+// The world of an attack; that of a default-constructed fleet::Attack is the twin. What the app of `named` needs is
+// in both.
 fleet::FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std::uint64_t attackers,
-                            const fleet::Attack& attack, std::uint64_t seed, std::uint32_t versions = 1);
+                            const fleet::Attack& attack, std::uint64_t seed, const NamedAttack& named = {});
 
 // Sends the world's events through the pipeline in memory, with a tick every 600 s. `options` must pass CheckFleetOptions.
 Result<WorldOutcome> RunWorld(const fleet::FleetOptions& options);

@@ -43,19 +43,23 @@ struct Summary {
   std::map<std::uint32_t, Sums> devices;                             // honest, after the warm-up
   std::unordered_map<std::uint64_t, Sums> hosts;                     // honest
   std::unordered_map<std::uint64_t, std::vector<double>> ratios;     // of each honest host, in order
-  double attackers_granted = 0;                                      // without a limit
+  Sums halves[2];                // of all grants: those of honest hosts after the warm-up
+  double attackers_granted = 0;  // without a limit
 };
 
 Summary SummaryOf(const WorldOutcome& world, std::uint64_t limit) {
   Summary sums;
   for (const GrantedJob& job : world.jobs) {
+    const bool second = 2 * static_cast<std::size_t>(&job - world.jobs.data()) >= world.jobs.size();
     if (job.person == 0) {
       sums.honest.Add(job);
       sums.hosts[job.host].Add(job);
       if (job.deserved <= 0) continue;
       std::vector<double>& ratios = sums.ratios[job.host];
       ratios.push_back(job.granted / job.deserved);
-      if (ratios.size() > kWarmUp) sums.devices[job.device].Add(job);
+      if (ratios.size() <= kWarmUp) continue;
+      sums.devices[job.device].Add(job);
+      sums.halves[second ? 1 : 0].Add(job);
       continue;
     }
     sums.attackers_granted += job.granted;
@@ -159,6 +163,8 @@ Figures FiguresOf(const WorldOutcome& attack, const WorldOutcome& twin, std::uin
     std::sort(convergence.begin(), convergence.end());
     figures.convergence = convergence[convergence.size() / 2];
   }
+  const double before = with.halves[0].ratio();
+  figures.drift = before > 0 ? with.halves[1].ratio() / before - 1 : 0;
   double least = std::numeric_limits<double>::infinity();
   double greatest = 0;
   for (const auto& [device, sums] : with.devices) {

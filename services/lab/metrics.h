@@ -35,6 +35,7 @@ struct Figures {
   double cv_identical = 0;
   double device_neutrality = 1;
   double convergence = 0;  // jobs, median over honest hosts
+  double drift = 0;        // r of honest results of the second half / r of those of the first half, minus 1
 };
 
 // `limit`: of the grants of a person that count; 0: all. The order of `jobs` decides which are first. A ratio without a

@@ -20,6 +20,7 @@ constexpr FigureColumn kColumns[] = {
     {"cv_identical", "cv", &Figures::cv_identical},
     {"device_neutrality", "devices", &Figures::device_neutrality},
     {"convergence", "converged", &Figures::convergence},
+    {"drift", "drift", &Figures::drift},
 };
 
 nlohmann::json Number(double value) {
@@ -50,9 +51,7 @@ std::string ReportTable(const std::vector<Measurement>& measurements) {
   std::string table;
   std::string heading;
   for (const Measurement& measurement : measurements) {
-    const Condition& condition = measurement.condition;
-    const std::string title = condition.policy + ", " + NameOf(condition.replication) + " replication, " +
-                              NameOf(condition.sizes) + " sizes\n";
+    const std::string title = NameOf(measurement.condition) + "\n";
     if (title != heading) {
       table += (table.empty() ? "" : "\n") + title;
       table += "  " + std::string("attack") + std::string(34, ' ') + "    gain    +-95%   worst";
@@ -92,6 +91,7 @@ nlohmann::json ReportJson(const LabOptions& options, const std::vector<Measureme
                     {"policy", measurement.condition.policy},
                     {"replication", NameOf(measurement.condition.replication)},
                     {"sizes", NameOf(measurement.condition.sizes)},
+                    {"world", NameOf(measurement.condition.world)},
                     {"figures", figures}});
   }
   return {{"hosts", options.hosts}, {"jobs", options.jobs}, {"seeds", options.seeds}, {"measurements", rows}};

@@ -123,14 +123,10 @@ std::string ReportPage(const LabOptions& options, const std::vector<Measurement>
       "world without the attack. 1 means that the attack pays nothing; above 1.10 is marked.</p>\n";
   for (std::size_t i = 0; i < measurements.size();) {
     std::vector<const Measurement*> rows;
-    const Condition& condition = measurements[i].condition;
-    for (; i < measurements.size() && measurements[i].condition.policy == condition.policy &&
-           measurements[i].condition.replication == condition.replication &&
-           measurements[i].condition.sizes == condition.sizes;
-         ++i)
+    const std::string title = NameOf(measurements[i].condition);
+    for (; i < measurements.size() && NameOf(measurements[i].condition) == title; ++i)
       rows.push_back(&measurements[i]);
-    page += "<h2>" + HtmlText(condition.policy) + ", " + NameOf(condition.replication) + " replication, " +
-            NameOf(condition.sizes) + " sizes</h2>\n" + GainPlot(rows) + FigureTable(rows);
+    page += "<h2>" + HtmlText(title) + "</h2>\n" + GainPlot(rows) + FigureTable(rows);
   }
   return page + "</body></html>\n";
 }

@@ -86,6 +86,14 @@ TEST(LabFigures, VariationAndDevicesStartAfterFiftyJobsOfAHost) {
   EXPECT_DOUBLE_EQ(figures.device_neutrality, 3);
 }
 
+TEST(LabFigures, DriftComparesTheHalvesOfTheGrantsAfterTheWarmUp) {
+  lab::WorldOutcome world;
+  for (int i = 0; i < 60; ++i) world.jobs.push_back(Honest(1, i < 50 ? 9 : 2, 1));
+  for (int i = 0; i < 60; ++i) world.jobs.push_back(Honest(1, 3, 1));
+  EXPECT_DOUBLE_EQ(FiguresOf(world, world, 0).drift, 0.5);
+  EXPECT_EQ(lab::FiguresOf({}, {}, 0).drift, 0);
+}
+
 TEST(LabFigures, ConvergenceIsTheEndOfTheLastWindowThatDeviates) {
   std::vector<double> values(100, 1.0);
   EXPECT_EQ(lab::ConvergenceOf(values, 1), 0u);
@@ -105,14 +113,14 @@ TEST(LabFigures, TheIntervalIsStudents) {
 // ---- Files ---------------------------------------------------------------------------------------------
 
 TEST(LabAttackFile, EachKeyIsRead) {
-  const auto read =
-      lab::ParseAttack("a.yaml",
-                       "id: X\nname: all\nshare: 0.1\nstart: 7\nbenchmark: 1e9\nfabricate: yes\n"
-                       "keep_share: 0.5\nabort: project\nfail_every: 8\n"
-                       "anonymous: yes\nfabricate_share: 0.25\nbuild: 20\nlate_every: 6\nrepeat: 2\n"
-                       "versions: {count: 5, every: 11}\n"
-                       "claim: {pattern: ramp, channel: benchmark, factor: 24, growth: 1.5, period: 3, "
-                       "first_jobs: 4}\nidentities: {every: 9, new: account}\n");
+  const auto read = lab::ParseAttack(
+      "a.yaml",
+      "id: X\nname: all\nshare: 0.1\nstart: 7\nbenchmark: 1e9\nfabricate: yes\n"
+      "keep_share: 0.5\nabort: project\nfail_every: 8\n"
+      "trickles: 3\nanonymous: yes\nfabricate_share: 0.25\nbuild: 20\nlate_every: 6\nrepeat: 2\n"
+      "versions: {count: 5, every: 11}\n"
+      "claim: {pattern: ramp, channel: benchmark, factor: 24, growth: 1.5, period: 3, "
+      "first_jobs: 4}\nidentities: {every: 9, new: account}\n");
   ASSERT_TRUE(read.ok()) << read.status().message();
   const Attack expected{.start = 7,
                         .pattern = fleet::ClaimPattern::kRamp,
@@ -131,12 +139,14 @@ TEST(LabAttackFile, EachKeyIsRead) {
                         .fail_every = 8,
                         .late_every = 6,
                         .version_every = 11,
+                        .trickles = 3,
                         .repeat = 2,
                         .recycle_every = 9,
                         .identity = fleet::NewIdentity::kAccount};
   EXPECT_EQ(read->attack, expected);
   EXPECT_DOUBLE_EQ(read->share, 0.1);
   EXPECT_EQ(read->versions, 5u);
+  EXPECT_TRUE(read->trickles);
   EXPECT_TRUE(lab::ParseAttack("a.yaml", "id: X\nname: x\nrehome: yes\n")->attack.rehome);
 }
 
@@ -215,6 +225,7 @@ struct Conditions {
   double deadline_factor = 1;
   std::uint64_t attackers = 1;
   std::uint32_t versions = 1;
+  bool trickles = false;
   std::uint64_t jobs = 40;
 };
 
@@ -224,9 +235,10 @@ Seen SeenOf(const Attack& attack, const Conditions& conditions = {}) {
   options.parameters.deadline_factor = conditions.deadline_factor;
   options.hosts = 10;
   options.jobs = conditions.jobs;
-  fleet::Fleet world(lab::WorldOf(options, {.policy = "boinc", .replication = conditions.replication},
-                                  conditions.attackers, attack, 3, conditions.versions),
-                     [](const fleet::Truth&) {});
+  fleet::Fleet world(
+      lab::WorldOf(options, {.policy = "boinc", .replication = conditions.replication}, conditions.attackers,
+                   attack, 3, {.versions = conditions.versions, .trickles = conditions.trickles}),
+      [](const fleet::Truth&) {});
   Seen seen;
   for (std::string_view bytes; world.Next(&bytes);) {
     const auto event = wire::ParseEvent(bytes);
@@ -389,6 +401,48 @@ TEST(LabStrategy, ReportsAndVerdictsAreRepeatedAndReplayed) {
   for (const auto& [result, count] : reports) EXPECT_GE(count, 3) << result;
 }
 
+TEST(LabStrategy, ATrickleFloodClaimsMoreThanTheTimeSinceTheDispatch) {
+  const auto trickles_of = [](const Attack& attack) {
+    std::vector<double> elapsed;
+    for (const std::string& bytes : SeenOf(attack, {.trickles = true}).others) {
+      const auto event = wire::ParseEvent(bytes);
+      const auto* trickle = std::get_if<wire::Trickle>(&event->body);
+      if (trickle != nullptr && trickle->host.value >= fleet::kFirstAttacker)
+        elapsed.push_back(*trickle->elapsed_time);
+    }
+    return elapsed;
+  };
+  const std::vector<double> honest = trickles_of({});
+  const std::vector<double> flood = trickles_of({.trickles = 5});
+  ASSERT_GT(honest.size(), 30u);
+  EXPECT_EQ(flood.size(), honest.size() * 5);
+  EXPECT_LT(*std::max_element(honest.begin(), honest.end()), 86400);
+  EXPECT_GE(*std::min_element(flood.begin(), flood.end()), 360000);
+}
+
+// Under settlement `keep` a job earns what it is worth, or what its trickles were paid if that is more.
+TEST(LabOutcome, PaymentsByTricklesBelongToTheirJob) {
+  lab::LabOptions options;
+  options.parameters = lab::LabParameters();
+  options.hosts = 20;
+  options.jobs = 20;
+  const auto run = [&](bool trickles) {
+    return lab::RunWorld(lab::WorldOf(options, {.policy = "robust"}, 1, {}, 1, {.trickles = trickles}));
+  };
+  const auto without = run(false);
+  const auto with = run(true);
+  ASSERT_TRUE(with.ok()) << with.status().message();
+  ASSERT_GT(with->jobs.size(), 300u);
+  ASSERT_EQ(with->jobs.size(), without->jobs.size());
+  std::size_t more = 0;
+  for (std::size_t i = 0; i < with->jobs.size(); ++i) {
+    EXPECT_EQ(with->jobs[i].host, without->jobs[i].host);
+    EXPECT_GE(with->jobs[i].granted, without->jobs[i].granted - 1e-5);
+    more += with->jobs[i].granted > without->jobs[i].granted * 1.1 ? 1 : 0;
+  }
+  EXPECT_GT(more, 100u);
+}
+
 TEST(LabStrategy, AnAnonymousAttackerRunsAnAnonymousVersion) {
   for (const auto& facts : SeenOf({.anonymous = true}).dispatches) EXPECT_EQ(facts.version.value, -2);
 }
@@ -416,6 +470,111 @@ TEST(LabStrategy, ASleeperBuildsUpAfterEachInvalidResult) {
   }
   EXPECT_GE(valid, 10u);
   EXPECT_GE(invalid, 2u);
+}
+
+// ---- Worlds --------------------------------------------------------------------------------------------
+
+// What the honest hosts of a world show.
+struct Population {
+  std::map<std::int64_t, int> versions;          // successful results
+  std::map<bool, std::vector<double>> deserved;  // by GPU
+  std::vector<double> halves[2];
+  std::set<std::uint64_t> hosts;
+  std::set<double> peaks;
+  double failed = 0;
+};
+
+Population PopulationOf(lab::World world, const std::vector<std::string>& changes = {}) {
+  lab::LabOptions options;
+  options.parameters = lab::LabParameters();
+  options.changes = changes;
+  options.hosts = 30;
+  options.jobs = 40;
+  const fleet::FleetOptions made = lab::WorldOf(
+      options, {.policy = "boinc", .sizes = fleet::SizeModel::kAccurate, .world = world}, 1, {}, 1);
+  Population seen;
+  std::map<std::uint64_t, double> deserved;
+  fleet::Fleet fleet(
+      made, [&](const fleet::Truth& row) { deserved[row.result] = static_cast<double>(row.deserved_micro); });
+  std::size_t all = 0;
+  for (std::string_view bytes; fleet.Next(&bytes);) {
+    const auto event = wire::ParseEvent(bytes);
+    if (const auto* host = std::get_if<wire::HostMember>(&event->body)) seen.hosts.insert(host->host.value);
+    const auto* done = std::get_if<wire::Completion>(&event->body);
+    if (done == nullptr) continue;
+    ++all;
+    if (done->facts.outcome != credit::Outcome::kSuccess) {
+      ++seen.failed;
+      continue;
+    }
+    const std::int64_t version = done->facts.version.value;
+    ++seen.versions[version];
+    seen.peaks.insert(done->facts.peak_flops);
+    const bool gpu = version > 0 && version % 10 > 1;
+    // Deserved credit is set after the completion: read when all is over.
+    seen.deserved[gpu].push_back(static_cast<double>(done->facts.result.value));
+    const double part = (done->facts.sent_time - made.start_time) / (made.days * 86400);
+    if (part < 0.4 || part > 0.5)
+      seen.halves[part > 0.5 ? 1 : 0].push_back(static_cast<double>(done->facts.result.value));
+  }
+  seen.failed /= static_cast<double>(all);
+  const auto look_up = [&](std::vector<double>& results) {
+    for (double& result : results) result = deserved.at(static_cast<std::uint64_t>(result));
+  };
+  for (auto& [gpu, results] : seen.deserved) look_up(results);
+  for (auto& half : seen.halves) look_up(half);
+  return seen;
+}
+
+double MeanOf(const std::vector<double>& values) { return lab::SpreadOf(values).mean; }
+
+TEST(LabWorld, EachWorldHasWhatItsNameSays) {
+  using lab::World;
+  const Population uniform = PopulationOf(World::kUniform);
+  EXPECT_EQ(uniform.hosts.size(), 31u);
+  EXPECT_EQ(uniform.versions.size(), 1u);
+  EXPECT_EQ(uniform.failed, 0);
+  EXPECT_NEAR(MeanOf(uniform.halves[1]) / MeanOf(uniform.halves[0]), 1, 0.05);
+
+  const Population mixed = PopulationOf(World::kMixed);
+  EXPECT_GT(*mixed.peaks.rbegin() / *mixed.peaks.begin(), 3);
+  EXPECT_EQ(mixed.versions.count(-2), 1u);  // anonymous
+
+  EXPECT_GT(PopulationOf(World::kNewHosts).hosts.size(), 60u);
+
+  const Population gpu = PopulationOf(World::kGpu);
+  ASSERT_GT(gpu.deserved.at(true).size(), 100u);
+  ASSERT_GT(gpu.deserved.at(false).size(), 100u);
+  EXPECT_NEAR(MeanOf(gpu.deserved.at(false)) / MeanOf(gpu.deserved.at(true)), 1, 0.05);
+
+  const Population sized = PopulationOf(World::kLongOnCpu);
+  EXPECT_NEAR(MeanOf(sized.deserved.at(false)) / MeanOf(sized.deserved.at(true)), 4, 0.2);
+
+  const Population released = PopulationOf(World::kNewVersion);
+  EXPECT_EQ(released.versions.size(), 2u);
+  for (const auto& [version, results] : released.versions) EXPECT_GT(results, 200) << version;
+
+  EXPECT_NEAR(PopulationOf(World::kUnreliable).failed, 0.15, 0.08);  // the rate varies over hosts
+
+  const Population step = PopulationOf(World::kSizeStep);
+  EXPECT_NEAR(MeanOf(step.halves[1]) / MeanOf(step.halves[0]), 2, 0.1);
+
+  const Population only = PopulationOf(World::kGpuOnly);
+  EXPECT_EQ(only.deserved.count(false), 0u);
+  EXPECT_GT(only.deserved.at(true).size(), 100u);
+}
+
+TEST(LabWorld, AChangedParameterAppliesToEveryWorld) {
+  EXPECT_EQ(PopulationOf(lab::World::kUnreliable, {"error_rate=0"}).failed, 0);
+  EXPECT_EQ(PopulationOf(lab::World::kGpuOnly, {"gpu_hosts=0"}).versions.size(), 0u);
+}
+
+TEST(LabWorld, ConditionsNameTheirWorldUnlessItIsUniform) {
+  lab::Condition condition{.policy = "boinc"};
+  EXPECT_EQ(NameOf(condition), "boinc, single replication, noisy sizes");
+  condition.world = *lab::WorldByName("gpu-only");
+  EXPECT_EQ(NameOf(condition), "boinc, single replication, noisy sizes, world gpu-only");
+  EXPECT_THAT(lab::WorldByName("flat").status().message(), HasSubstr("known are uniform, mixed, new-hosts"));
 }
 
 // ---- Threads -------------------------------------------------------------------------------------------
@@ -479,6 +638,43 @@ TEST(LabReplication, AdvisedReplicatesByTheHostsOwnDrawAndHistory) {
   EXPECT_GT(decided[true], 300);
   EXPECT_GT(decided[false], 300);
   EXPECT_GT(caught, 0);
+}
+
+// A host that invents results as fast as it likes has none of them granted before a check of a later one.
+TEST(LabReplication, HeldResultsWaitForALaterValidCheckOfTheirHost) {
+  lab::LabOptions options;
+  options.parameters = lab::LabParameters();
+  options.changes = {"hold_single=1", "wrong_rate=0.02"};
+  options.hosts = 10;
+  options.jobs = 100;
+  const lab::Condition condition{.policy = "robust", .replication = fleet::Replication::kAdvised};
+  const Attack sleeper{.fabricate = true, .fabricate_share = 0.2, .build = 10, .recycle_every = 100};
+  fleet::Fleet world(lab::WorldOf(options, condition, 1, sleeper, 3), [](const fleet::Truth&) {});
+  std::map<std::uint64_t, std::uint32_t> jobs;      // of a host
+  std::map<std::uint64_t, std::uint32_t> checked;   // of a host
+  std::map<std::uint64_t, std::uint32_t> ordinals;  // by result
+  int singles = 0;
+  int invalid = 0;
+  for (std::string_view bytes; world.Next(&bytes);) {
+    const auto event = wire::ParseEvent(bytes);
+    if (const auto* sent = std::get_if<wire::Dispatch>(&event->body)) {
+      ordinals[sent->facts.result.value] = jobs[sent->facts.host.value]++;
+    } else if (const auto* seen = std::get_if<credit::ValidationFacts>(&event->body);
+               seen != nullptr && !seen->late) {
+      const std::uint32_t ordinal = ordinals.at(seen->result.value);
+      std::uint32_t& newest = checked[seen->host.value];
+      if (seen->state == credit::ValidateState::kInvalid) {
+        ++invalid;
+      } else if (seen->state == credit::ValidateState::kValid && seen->unreplicated) {
+        ++singles;
+        EXPECT_LT(ordinal, newest);
+      } else if (seen->state == credit::ValidateState::kValid) {
+        newest = std::max(newest, ordinal);
+      }
+    }
+  }
+  EXPECT_GT(singles, 200);
+  EXPECT_GT(invalid, 5);
 }
 
 }  // namespace

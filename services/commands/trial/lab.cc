@@ -22,6 +22,7 @@ struct LabRunOptions {
   std::vector<std::string> policies = {"boinc", "creditnew"};
   std::vector<std::string> replications = {"single", "double", "adaptive", "advised"};
   std::vector<std::string> sizes = {"noisy"};
+  std::vector<std::string> worlds = {"uniform"};
   std::vector<std::string> parameters;
   std::string json;
   std::string html;
@@ -51,23 +52,27 @@ std::vector<std::string> Words(const std::vector<std::string>& lists) {
   return words;
 }
 
-Status ReadParameters(const std::vector<std::string>& assignments, fleet::Parameters* parameters) {
-  *parameters = lab::LabParameters();
+Status ReadParameters(const std::vector<std::string>& assignments, lab::LabOptions* options) {
+  options->parameters = lab::LabParameters();
+  options->changes = assignments;
+  fleet::Parameters changed = options->parameters;
   for (const std::string& assignment : assignments) {
-    if (Status status = fleet::SetParameter(assignment, parameters); !status.ok()) return status;
+    if (Status status = fleet::SetParameter(assignment, &changed); !status.ok()) return status;
   }
   return Status::Ok();
 }
 
 Result<lab::Condition> ConditionOf(const std::string& policy, const std::string& replication,
-                                   const std::string& sizes) {
+                                   const std::string& sizes, const std::string& world) {
   if (!credit::PolicyKindByName(policy))
     return Status::InvalidArgument("unknown policy '" + policy + "'; docs/rules.md lists the policies");
   const auto results = lab::ReplicationByName(replication);
   if (!results.ok()) return results.status();
   const auto model = lab::SizesByName(sizes);
   if (!model.ok()) return model.status();
-  return lab::Condition{policy, *results, *model};
+  const auto population = lab::WorldByName(world);
+  if (!population.ok()) return population.status();
+  return lab::Condition{policy, *results, *model, *population};
 }
 
 Result<lab::LabOptions> LabOptionsOf(const LabRunOptions& options) {
@@ -75,13 +80,15 @@ Result<lab::LabOptions> LabOptionsOf(const LabRunOptions& options) {
   auto attacks = lab::ReadAttacks(options.attacks);
   if (!attacks.ok()) return attacks.status();
   wanted.attacks = *std::move(attacks);
-  if (Status status = ReadParameters(options.parameters, &wanted.parameters); !status.ok()) return status;
+  if (Status status = ReadParameters(options.parameters, &wanted); !status.ok()) return status;
   for (const std::string& policy : Words(options.policies)) {
     for (const std::string& replication : Words(options.replications)) {
       for (const std::string& sizes : Words(options.sizes)) {
-        auto condition = ConditionOf(policy, replication, sizes);
-        if (!condition.ok()) return condition.status();
-        wanted.conditions.push_back(*std::move(condition));
+        for (const std::string& world : Words(options.worlds)) {
+          auto condition = ConditionOf(policy, replication, sizes, world);
+          if (!condition.ok()) return condition.status();
+          wanted.conditions.push_back(*std::move(condition));
+        }
       }
     }
   }
@@ -120,6 +127,7 @@ struct LabSearchOptions {
   std::string policy = "robust";
   std::string replication = "single";
   std::string sizes = "noisy";
+  std::string world = "uniform";
   std::vector<std::string> parameters;
   std::string out;
   bool quiet = false;
@@ -127,9 +135,9 @@ struct LabSearchOptions {
 
 int SearchLab(const LabSearchOptions& options) {
   lab::SearchOptions wanted = options.search;
-  if (Status status = ReadParameters(options.parameters, &wanted.lab.parameters); !status.ok())
+  if (Status status = ReadParameters(options.parameters, &wanted.lab); !status.ok())
     return ReportError(status);
-  const auto condition = ConditionOf(options.policy, options.replication, options.sizes);
+  const auto condition = ConditionOf(options.policy, options.replication, options.sizes, options.world);
   if (!condition.ok()) return ReportError(condition.status());
   wanted.lab.conditions = {*condition};
   Progress progress("attacks", options.quiet);
@@ -173,6 +181,9 @@ void AddLab(Program& program) {
                 "how true sizes deviate from estimates: of accurate, noisy, bimodal (default: noisy)")
             .OneEach()
             .Type("NAME,...");
+        sub.Add("--world", options.worlds, "of " + lab::WorldNames() + " (default: uniform)")
+            .OneEach()
+            .Type("NAME,...");
         sub.Add("--seeds", options.lab.seeds, "number of seeds, from 1")
             .ShowDefault()
             .Between(1, 10000)
@@ -204,6 +215,7 @@ void AddLab(Program& program) {
         sub.Add("--policy", options.policy, "policy under attack").ShowDefault().Type("NAME");
         sub.Add("--replication", options.replication, "as in `lab run`").ShowDefault().Type("NAME");
         sub.Add("--sizes", options.sizes, "as in `lab run`").ShowDefault().Type("NAME");
+        sub.Add("--world", options.world, "as in `lab run`").ShowDefault().Type("NAME");
         sub.Add("--attacks", options.search.attacks,
                 "attacks to try: half of them at random, then changes of the best")
             .ShowDefault()
