@@ -193,6 +193,7 @@ std::string AttackText(const NamedAttack& named) {
   add(attack.late_every > 0, "late_every", std::to_string(attack.late_every));
   add(attack.rehome, "rehome", "yes");
   add(attack.repeat > 0, "repeat", std::to_string(attack.repeat));
+  add(attack.trickles > 0, "trickles", std::to_string(attack.trickles));
   if (attack.version_every > 0)
     text += "versions:\n  count: " + std::to_string(named.versions) +
             "\n  every: " + std::to_string(attack.version_every) + "\n";

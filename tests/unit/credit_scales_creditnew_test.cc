@@ -292,11 +292,14 @@ TEST_F(RobustScalesTest, OneCpuVersionIsEnoughAndOnlyHostsWithTenResultsHaveAVot
   EXPECT_EQ(world.AppScales().min_avg_pfc, 2);
 }
 
-TEST_F(RobustScalesTest, ClassMeansCountHostsNotResults) {
-  Add(kCpuVersion, 60, 11, 2);
-  Add(kSecondCpuVersion, 20, 300, 6);
+TEST_F(RobustScalesTest, AHostCountsByItsResultsSoThatManyHostsOfOneMachineDoNotSetTheLevel) {
+  Add(kCpuVersion, 30, 100, 2);
+  for (std::uint64_t host = 1; host <= 200; ++host) {  // one machine with ten results under each of its names
+    for (int job = 0; job < 10; ++job)
+      samples.push_back(PfcSample(kCpuVersion, 20, ++number, 1'000'000 + host));
+  }
   world.Tick(samples);
-  EXPECT_EQ(world.AppScales().min_avg_pfc, 3);  // (60 x 2 + 20 x 6)/80
+  EXPECT_EQ(world.AppScales().min_avg_pfc, 2);
 }
 
 TEST_F(RobustScalesTest, AVersionOfFewHostsDoesNotSetTheCreditOfTheApp) {

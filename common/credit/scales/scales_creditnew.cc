@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "common/credit/accounts/account.h"
@@ -22,7 +23,7 @@ struct Version {
   const AppVersionRow* row = nullptr;
   VersionScale* scale = nullptr;
   double mean = 0;      // PFCmean(V) in force: of samples, or the median over hosts
-  double weight = 0;    // in the mean of its class: samples; robust: hosts
+  double weight = 0;    // in the mean of its class: samples
   bool above = false;   // more samples than the threshold
   bool counts = false;  // `above` and not deprecated
   bool gpu = false;
@@ -83,28 +84,47 @@ void LeaveOutRareVersions(std::vector<Version>& versions) {
 }
 
 struct HostsMedian {
-  double hosts = 0;
+  double hosts = 0;  // that have a vote
   double value = 0;
   // Nearly all hosts have a vote. Before that, those with a vote are the hosts whose first jobs were small.
   bool settled = false;
 };
 
-// S000: PFCmean(V) "as the sample-median value of PFCmean(H, V)", over the hosts with `min_samples` samples. Even
-// number of hosts: mean of the two middle values.
-HostsMedian MedianOverHosts(const std::map<std::uint64_t, Average>& hosts, double min_samples) {
+// S000: PFCmean(V) "as the sample-median value of PFCmean(H, V)". Even number of hosts: mean of the two middle values.
+HostsMedian MedianOverHosts(const std::map<std::uint64_t, Average>& hosts) {
   std::vector<double> means;
   means.reserve(hosts.size());
-  double samples = 0;
-  for (const auto& [host, average] : hosts) {
-    samples += average.n;
-    if (average.n >= min_samples) means.push_back(average.mean);
-  }
-  if (means.empty()) return {};
-  HostsMedian median{.hosts = static_cast<double>(means.size()),
-                     .settled = samples >= kSettled * min_samples * static_cast<double>(hosts.size())};
+  for (const auto& [host, average] : hosts) means.push_back(average.mean);
+  HostsMedian median{.hosts = static_cast<double>(means.size())};
+  if (means.empty()) return median;
   const auto middle = means.begin() + static_cast<std::ptrdiff_t>(means.size() / 2);
   std::nth_element(means.begin(), middle, means.end());
   median.value = means.size() % 2 == 1 ? *middle : (*std::max_element(means.begin(), middle) + *middle) / 2;
+  return median;
+}
+
+// robust: the median over the hosts with `min_samples` samples, in which each host counts by its samples. So influence
+// costs work: a machine that appears as many hosts has as much of it as one that appears as one.
+HostsMedian MedianOverWork(const std::map<std::uint64_t, Average>& hosts, double min_samples) {
+  std::vector<std::pair<double, double>> votes;  // mean, samples
+  votes.reserve(hosts.size());
+  double all = 0;
+  double voting = 0;
+  for (const auto& [host, average] : hosts) {
+    all += average.n;
+    if (average.n < min_samples) continue;
+    votes.emplace_back(average.mean, average.n);
+    voting += average.n;
+  }
+  std::sort(votes.begin(), votes.end());
+  HostsMedian median{.hosts = static_cast<double>(votes.size()),
+                     .settled = all >= kSettled * min_samples * static_cast<double>(hosts.size())};
+  double below = 0;
+  for (const auto& [mean, samples] : votes) {
+    median.value = mean;
+    below += samples;
+    if (2 * below >= voting) break;
+  }
   return median;
 }
 
@@ -118,16 +138,18 @@ std::vector<Version> CollectVersions(const AppRow& app, const Catalogue& catalog
     VersionScale& scale = state.table.versions[id];
     const auto hosts = state.host_means.find(id);
     HostsMedian median;
-    if (constants.version_median && hosts != state.host_means.end())
-      median = MedianOverHosts(hosts->second, by_hosts ? constants.host_scale_min_samples : 0);
+    if (constants.version_median && hosts != state.host_means.end()) {
+      median = by_hosts ? MedianOverWork(hosts->second, constants.host_scale_min_samples)
+                        : MedianOverHosts(hosts->second);
+    }
     if (!constants.version_median && hosts != state.host_means.end()) state.host_means.erase(hosts);
     const bool enough = median.hosts >= (by_hosts ? kMinHostsOfVersion : 1);
     scale.cached = enough;
     scale.cached_pfc = scale.cached ? Average{scale.pfc.n, median.value} : Average{};
     const double mean = scale.cached ? scale.cached_pfc.mean : scale.pfc.mean;
     const bool above = scale.pfc.n > constants.version_average_samples && mean > 0;
-    versions.push_back({&row, &scale, mean, by_hosts && enough ? median.hosts : scale.pfc.n, above,
-                        above && !row.deprecated, row.IsGpu(), median.settled});
+    versions.push_back(
+        {&row, &scale, mean, scale.pfc.n, above, above && !row.deprecated, row.IsGpu(), median.settled});
   }
   return versions;
 }
