@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 #include <zstd.h>
 
 #include <fstream>
@@ -10,6 +11,7 @@
 #include <sstream>
 
 #include "services/hub/feeds/document.h"
+#include "services/hub/feeds/feed_input.h"
 #include "services/hub/feeds/tables_file.h"
 #include "tests/support/gzip.h"
 #include "tests/support/temp_dir.h"
@@ -259,9 +261,63 @@ TEST(StatisticsReader, RefusesEveryTruncation) {
 }
 
 TEST(StatisticsReader, NoticesDamageInsideTheCompressionByItsChecksum) {
-  std::string gzip = Gzip(Users(User(1, "1.000000")));
-  gzip[gzip.size() - 6] ^= 1;  // the checksum itself
-  EXPECT_EQ(Read(gzip).first(), FileProblem::kDamagedCompression);
+  const std::string gzip = Gzip(Users(User(1, "1.000000")));
+  for (std::size_t from_end = 1; from_end <= 8; ++from_end) {  // the checksum and the length
+    std::string damaged = gzip;
+    damaged[damaged.size() - from_end] ^= 1;
+    EXPECT_EQ(Read(damaged).first(), FileProblem::kDamagedCompression) << from_end;
+  }
+}
+
+TEST(StatisticsReader, RefusesRubbishBehindAMember) {
+  const std::string gzip = Gzip(Users(User(1, "1.000000")));
+  for (const std::string& rubbish : {std::string("<!"), std::string("rubbish"), std::string(100, 'r'),
+                                     std::string("\0\0<!", 4), std::string("\x1f\x8b\x07\x00", 4),
+                                     std::string("\x1f\x8b\x08\x20", 4)})  // another method; a reserved flag
+    EXPECT_EQ(Read(gzip + rubbish).first(), FileProblem::kDamagedCompression) << rubbish;
+  for (const char* cut : {"r", "\x1f", "\x1f\x8b", "\x1f\x8b\x08"})
+    EXPECT_EQ(Read(gzip + cut).first(), FileProblem::kTruncated) << cut;
+}
+
+// A file is read in blocks of 256 KiB. The second member begins at each place around the end of a block; its header has
+// a name, as gzip writes it, and a checksum.
+TEST(FeedInput, ReadsMembersAcrossBlocksOfTheFile) {
+  constexpr std::size_t kBlock = 256u << 10;
+  constexpr std::size_t kAround = 40;
+  testing::TempDir dir;
+  const std::string path = dir.path() + "/user.gz";
+  std::string second = Gzip("second");
+  second[3] |= 0x0a;
+  second.insert(10, std::string("user.xml\0", 9));
+  const unsigned long sum = ::crc32(0, reinterpret_cast<const Bytef*>(second.data()), 19);
+  second.insert(19, {static_cast<char>(sum & 0xff), static_cast<char>(sum >> 8 & 0xff)});
+  const std::string first = Gzip("first");
+  for (std::size_t before = 1; before <= kAround; ++before) {
+    const std::string padding(kBlock - before - first.size(), '\0');
+    std::ofstream(path, std::ios::binary) << first << padding << second;
+    const auto input = FeedInput::OpenFile(path, {});
+    ASSERT_TRUE(input.ok());
+    std::string text;
+    char byte = 0;
+    while ((*input)->Read(&byte, 1) == 1) text += byte;
+    EXPECT_EQ((*input)->problem(), FileProblem::kNone) << before;
+    EXPECT_EQ(text, "firstsecond") << before;
+  }
+}
+
+// A decompressor may hold decoded bytes when the last byte of the file is consumed.
+TEST(FeedInput, GivesTheSameBytesInPiecesOfEachSize) {
+  std::string text;
+  for (int id = 0; id < 2000; ++id) text += User(id, "1.000000");
+  const std::string gzip = Gzip(text);
+  for (const std::size_t piece : {1u, 7u, 257u, 258u, 259u, 32768u, 65536u, 1u << 20}) {
+    const std::unique_ptr<FeedInput> input = FeedInput::OverBytes(gzip, {});
+    std::string read;
+    std::string block(piece, '\0');
+    while (const std::size_t got = input->Read(block.data(), piece)) read.append(block, 0, got);
+    EXPECT_EQ(input->problem(), FileProblem::kNone) << piece;
+    EXPECT_TRUE(read == text) << piece;
+  }
 }
 
 TEST(StatisticsReader, RefusesArchivesAndPages) {

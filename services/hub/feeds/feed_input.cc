@@ -1,8 +1,8 @@
 #include "services/hub/feeds/feed_input.h"
 
 #include <fcntl.h>
+#include <isa-l/igzip_lib.h>
 #include <unistd.h>
-#include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
@@ -104,60 +104,80 @@ class PlainInput final : public DecodedInput {
 class GzipInput final : public DecodedInput {
  public:
   using DecodedInput::DecodedInput;
-  ~GzipInput() override {
-    if (open_) ::inflateEnd(&stream_);
-  }
 
  protected:
   std::size_t Decode(char* out, std::size_t most) override {
-    stream_.next_out = reinterpret_cast<Bytef*>(out);
-    stream_.avail_out = static_cast<uInt>(std::min<std::size_t>(most, 1u << 30));
-    const uInt room = stream_.avail_out;
-    while (stream_.avail_out == room && problem_ == FileProblem::kNone) {
+    state_.next_out = reinterpret_cast<std::uint8_t*>(out);
+    state_.avail_out = static_cast<std::uint32_t>(std::min<std::size_t>(most, 1u << 30));
+    const std::uint32_t room = state_.avail_out;
+    while (state_.avail_out == room && problem_ == FileProblem::kNone) {
       const std::string_view bytes = raw_.Peek();
-      if (bytes.empty()) {
-        if (open_) problem_ = FileProblem::kTruncated;
-        break;
-      }
-      if (!open_ && !BeginMember(bytes)) break;
-      Inflate();
+      if (part_ == Part::kBetween && !BeginMember(bytes)) break;
+      Advance();
+      // The state holds decoded bytes of its own, so only a step without any tells that the file ends too early.
+      if (bytes.empty() && part_ != Part::kBetween && state_.avail_out == room &&
+          problem_ == FileProblem::kNone)
+        problem_ = FileProblem::kTruncated;
     }
-    return room - stream_.avail_out;
+    return room - state_.avail_out;
   }
 
  private:
-  // A member behind another one, or the zeros with which some archives are padded.
+  enum class Part { kBetween, kHeader, kBody };
+
+  // A member behind another one, or the zeros with which some archives are padded. False: the end.
   bool BeginMember(std::string_view bytes) {
-    if (members_ > 0 && bytes[0] == '\0') {
+    while (members_ > 0 && !bytes.empty() && bytes[0] == '\0') {
       raw_.Consume(std::min(bytes.find_first_not_of('\0'), bytes.size()));
-      return !raw_.Peek().empty() && BeginMember(raw_.Peek());
+      bytes = raw_.Peek();
     }
-    // 16: with a header of gzip.
-    if (::inflateInit2(&stream_, 16 + MAX_WBITS) != Z_OK) {
-      problem_ = FileProblem::kUnreadable;
-      return false;
-    }
-    open_ = true;
+    if (bytes.empty()) return false;
+    std::uint8_t* const out = state_.next_out;
+    const std::uint32_t room = state_.avail_out;
+    ::isal_inflate_init(&state_);
+    state_.next_out = out;
+    state_.avail_out = room;
+    // isal_inflate() can read headers too, but refuses one with a checksum that continues in the next block.
+    ::isal_gzip_header_init(&header_);
+    state_.crc_flag = ISAL_GZIP_NO_HDR_VER;
+    start_.clear();
+    part_ = Part::kHeader;
     ++members_;
     return true;
   }
 
-  void Inflate() {
+  void Advance() {
     const std::string_view bytes = raw_.Peek();
-    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-    stream_.avail_in = static_cast<uInt>(bytes.size());
-    const int result = ::inflate(&stream_, Z_NO_FLUSH);
-    raw_.Consume(bytes.size() - stream_.avail_in);
-    if (result == Z_STREAM_END) {
-      ::inflateEnd(&stream_);
-      open_ = false;
-    } else if (result != Z_OK && result != Z_BUF_ERROR) {
+    state_.next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(bytes.data()));
+    state_.avail_in = static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), 1u << 30));
+    const std::uint32_t given = state_.avail_in;
+    const int result =
+        part_ == Part::kHeader ? ::isal_read_gzip_header(&state_, &header_) : ::isal_inflate(&state_);
+    const std::size_t used = given - state_.avail_in;
+    if (part_ == Part::kHeader) start_.append(bytes.substr(0, std::min(used, kStartSize - start_.size())));
+    raw_.Consume(used);
+    if (result < 0 || !StartIsGzip()) {
       problem_ = FileProblem::kDamagedCompression;
+    } else if (part_ == Part::kHeader) {
+      if (result == ISAL_DECOMP_OK) part_ = Part::kBody;
+    } else if (state_.block_state == ISAL_BLOCK_FINISH) {
+      part_ = Part::kBetween;
     }
   }
 
-  z_stream stream_{};
-  bool open_ = false;
+  // isal_read_gzip_header() waits for ten bytes before it looks at the first, so fewer bytes of rubbish behind a member would look
+  // like a header that is cut; and it does not refuse the reserved flags, as RFC 1952 asks.
+  [[nodiscard]] bool StartIsGzip() const {
+    if (start_.size() >= 2 && !start_.starts_with("\x1f\x8b")) return false;
+    return start_.size() < kStartSize || (start_[2] == 8 && (start_[3] & 0xe0) == 0);
+  }
+
+  static constexpr std::size_t kStartSize = 4;  // magic number, method, flags
+
+  inflate_state state_{};
+  isal_gzip_header header_{};
+  std::string start_{};  // the first bytes of the member
+  Part part_ = Part::kBetween;
   int members_ = 0;
 };
 
