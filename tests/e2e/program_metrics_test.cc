@@ -63,6 +63,34 @@ class ProgramMetrics : public ::testing::Test {
   testing::TempDir dir_;
 };
 
+// A host whose reports keep rising, under policy robust.
+void WriteRisingReports(const std::string& path) {
+  std::ofstream out(path);
+  int id = 0;
+  double elapsed = 1000;
+  const auto line = [&](double time, const std::string& event) {
+    out << R"({"id":")" << ++id << R"(","project":5,"time":)" << static_cast<std::int64_t>(time) << ","
+        << event << "}\n";
+  };
+  double now = 1.7e9;
+  line(now, R"("app":{"app":"1","policy":"robust"})");
+  line(now, R"("appVersion":{"appVersion":"1","app":"1","versionNum":100,"platform":"1"})");
+  line(now, R"("user":{"user":"7"})");
+  line(now, R"("host":{"host":"7","user":"7"})");
+  for (int result = 1; result <= 70; ++result) {
+    const std::string names = R"("result":")" + std::to_string(result) + R"(","host":"7","workunit":")" +
+                              std::to_string(result) + R"(","app":"1",)";
+    const double sent = now;
+    now += 10000;
+    elapsed *= 1.02;
+    line(now, R"("completion":{)" + names + R"("appVersion":"1","outcome":"OUTCOME_SUCCESS","elapsedTime":)" +
+                  std::to_string(elapsed) + R"(,"peakFlops":1e9,"sentTime":)" + std::to_string(sent) +
+                  R"(,"receivedTime":)" + std::to_string(now) + "}");
+    line(now, R"("validation":{)" + names +
+                  R"("fpopsEst":1e12,"fpopsBound":1e15,"state":"VALIDATE_STATE_VALID","claims":1,"pass":1})");
+  }
+}
+
 TEST_F(ProgramMetrics, MetricsAreExactAndIncludeAllThatAreUsed) {
   Background run(dir_.path(), {"run", "--config", "site.yaml"});
   ASSERT_TRUE(run.WaitFor("\"running\"")) << run.err();
@@ -106,6 +134,11 @@ TEST_F(ProgramMetrics, MetricsAreExactAndIncludeAllThatAreUsed) {
     Ingest("more.jsonl");
   }
   ASSERT_TRUE(prometheus.Await("cobblestone_task_checkpoint_timestamp_seconds"));
+  WriteRisingReports(dir_ / "rising.jsonl");
+  Ingest("rising.jsonl");
+  ASSERT_TRUE(
+      prometheus.Await(R"(cobblestone_host_to_watch_timestamp_seconds{project="5",app="1",host="7"})"));
+  EXPECT_EQ(prometheus.Value(R"(cobblestone_hosts_to_watch_total{project="5"})"), 1);
   const auto scraped = prometheus.Names();
   for (const std::string& name : testing::NamedMetrics()) {
     if (name.starts_with("cobblestone_kafka_")) continue;  // kafka_metrics_test
