@@ -199,7 +199,10 @@ void AccountsStage::ApplyBuffered(const BufferedGrant& one, Emitter& out) {
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(one.bytes, &head))
     return out.Fail(Status::Corrupted("a grant cannot be decoded"));
-  if (one.to_host) return ApplyToHost(head, out);
+  if (one.to_host) {
+    NoteComparison(head, one.bytes, out);
+    return ApplyToHost(head, out);
+  }
   if (head.kind == wire::GrantKind::kEstimate) return OnEstimate(one.bytes, out);
   if (!one.to_user || head.kind == wire::GrantKind::kOpening) return;
   ApplyToUser(head, one.bytes, head.user ? &users_.Mutable(UserKey(head.project, head.user)) : nullptr, out);
@@ -359,6 +362,7 @@ void AccountsStage::OnGrant(const RecordView& record, Emitter& out) {
     user = &users_.Mutable(UserKey(head.project, head.user));
     if (!user->known()) return Wait(UserKey(head.project, head.user), *user, head, record);
   }
+  NoteComparison(head, bytes, out);
   ApplyToHost(head, out);
   ApplyToUser(head, bytes, user, out);
 }
@@ -401,6 +405,25 @@ void AccountsStage::ApplyToHost(const wire::GrantHead& head, Emitter& out) {
   credit::Post(PostingOf(head), host.account);
   stage::FileOlderDays(key, host.account.days, host_days_);
   List(key, host, changed_hosts_);
+}
+
+// What the other claims of the workunit tell about the host's claim. A host that is elsewhere, or has become another
+// one, is compared there from its next own grant on.
+void AccountsStage::NoteComparison(const wire::GrantHead& head, std::string_view bytes, Emitter& out) {
+  if ((head.flags & credit::kGrantCompared) == 0) return;
+  wire::Grant grant;
+  if (!wire::DecodeGrant(bytes, &grant)) return out.Fail(Status::Corrupted("a grant cannot be decoded"));
+  if (!grant.claim) return;  // a share that was passed on
+  std::vector<credit::Claim> others;
+  for (const wire::OtherClaim& other : grant.others) others.push_back(wire::ClaimOf(other, *grant.claim));
+  const auto excess = credit::ExcessOf(*grant.claim, others);
+  if (!excess) return;
+  HostAccount& host = hosts_.Mutable(HostKey(head.project, head.host));
+  if (host.elsewhere || host.merge.done) return;
+  const auto found = std::find_if(host.agreements.begin(), host.agreements.end(),
+                                  [&](const credit::Agreement& one) { return one.app == head.app; });
+  if (found != host.agreements.end()) return credit::NoteExcess(*excess, *found);
+  credit::NoteExcess(*excess, host.agreements.emplace_back(credit::Agreement{.app = head.app}));
 }
 
 // The first grant or opening sets the owner, because later grants of a host that was merged into this host may

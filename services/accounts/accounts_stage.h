@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/credit/accounts/account.h"
+#include "common/credit/policies/robust.h"
 #include "common/stream/calendar.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
@@ -83,11 +84,14 @@ struct HostAccount {
   bool elsewhere = false;   // the account is in another partition, or on its way to one: see HostMoves
   credit::Account account;  // empty if it is elsewhere, or if the host has become another host
   HostMerge merge;
+  // Of apps with policy `robust`. They do not move: a host that changes its owner, or that another host has become,
+  // begins again.
+  std::vector<credit::Agreement> agreements;
   bool listed = false;  // the host is in `changed_hosts_`; not state
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.user, s.elsewhere, s.account, s.merge);
+    f(s.user, s.elsewhere, s.account, s.merge, s.agreements);
   }
 };
 
@@ -200,6 +204,7 @@ class AccountsStage final : public stream::Stage {
   void ApplyOpening(const wire::GrantHead& head, stream::Emitter& out);
   void OpenHost(const wire::GrantHead& head, bool inherited, stream::Emitter& out);
   void ApplyToHost(const wire::GrantHead& head, stream::Emitter& out);
+  void NoteComparison(const wire::GrantHead& head, std::string_view bytes, stream::Emitter& out);
   void SetOwner(const stream::Key& key, UserId user, HostAccount& host);
   void ApplyToUser(const wire::GrantHead& head, std::string_view bytes, UserState* user,
                    stream::Emitter& out);

@@ -133,6 +133,7 @@ void AccountsStage::Release(const Key& key, UserState& user, Emitter& out) {
 }
 
 void AccountsStage::ApplyWaiting(const WaitingGrant& row, wire::Grant& grant, UserState& user, Emitter& out) {
+  NoteComparison(grant.head, row.bytes, out);
   TakeShare(grant.head, grant.detail.line, out);
   // The reversal of a running job has waited together with the job's payments, which are posted to the user's present
   // team.

@@ -208,7 +208,8 @@ std::string_view FormationWords(std::string_view policy) {
       {"robust",
        "The low average of the claims of calibrated hosts: their mean, each weighted by the sum of "
        "the others. If no claim is from a calibrated host: the low average of all claims. A claim "
-       "above the cap on granted credit is excluded. A single claim is granted as it is."},
+       "that is more than a fifth above the lowest of them, or above the cap on granted credit, does "
+       "not count. A single claim is granted as it is."},
       {"assigned", "The assigned credit; several reports of apps are combined like benchmark claims."},
       {"none", "This policy keeps statistics and grants nothing."},
   };
@@ -734,7 +735,8 @@ std::string HostVersionText(const json& answer) {
     fields.Of(row, "error_rate", "error rate");
     // Of policy robust: over all versions of the app.
     fields.Of(row, "failure_rate", "failure rate in the app");
-    fields.Of(row, "replicated_valid", "replicated valid in the app", "since its last invalid result");
+    fields.Of(row, "results_that_vouch", "results that vouch in the app",
+              "replicated, valid, and claimed like the others' results of their jobs");
     fields.Of(row, "replication_probability", "replication probability",
               "advised for its next job of the app");
     fields.Of(row, "max_jobs_per_day", "max jobs per day");

@@ -65,10 +65,14 @@ Measured MeasuredWork(const json& claim) {
     time = "time between sending and return";
   }
   const double speed = Figure(facts, "benchmark");
-  const bool limited = speed < Figure(facts, "peak_flops");
-  return {seconds * speed, time + " x peak speed" +
-                               (limited ? ", limited to " + NumberText(speed) + " FLOP/s" : std::string())};
+  std::string words = time + " x peak speed";
+  if (speed < Figure(facts, "peak_flops")) words += ", limited to " + NumberText(speed) + " FLOP/s";
+  const double bound = Figure(facts, "fpops_bound");
+  if (bound > 0 && seconds * speed > bound) return {bound, words + ", cut to the workunit's bound"};
+  return {seconds * speed, words};
 }
+
+bool IsReplicated(const json& claim) { return Figure(claim, "awaited_claims") >= 2; }
 
 }  // namespace
 
@@ -98,8 +102,10 @@ LabelledLines RobustInputs(const json& claim) {
   lines.emplace_back("failure rate",
                      PercentText(Figure(claim, "failure_rate")) +
                          " of the host's recent jobs of this app; by default a new host begins at 10 %");
-  lines.emplace_back("reliability", NumberText(Figure(claim, "reliability")) +
-                                        ", from the failure rate; by default 1 at 3 %");
+  lines.emplace_back("reliability",
+                     NumberText(Figure(claim, "reliability")) +
+                         (IsReplicated(claim) ? ", because the result is replicated"
+                                              : ", from the failure rate; by default 1 at 3 %"));
   lines.emplace_back("budget", Flops(Figure(claim, "budget")) + " left for this claim");
   return lines;
 }
@@ -133,8 +139,11 @@ LabelledLines RobustSteps(const json& claim) {
     lines.emplace_back("size estimate", Flops(estimate));
     lines.emplace_back("x app's mean", NumberText(LevelOf(claim)));
   }
-  lines.emplace_back("x reliability", NumberText(reliability) + ", for a failure rate of " +
-                                          PercentText(Figure(claim, "failure_rate")));
+  lines.emplace_back(
+      "x reliability",
+      NumberText(reliability) +
+          (IsReplicated(claim) ? ": the failure rate does not count, because the result is replicated"
+                               : ", for a failure rate of " + PercentText(Figure(claim, "failure_rate"))));
   if (over_budget) {
     if (std::isfinite(product)) lines.emplace_back("product", Flops(product));
     lines.emplace_back("budget", "left " + Flops(Figure(claim, "budget")) +
@@ -143,8 +152,8 @@ LabelledLines RobustSteps(const json& claim) {
   }
   if (Marked(claim, "sanity_check_failed")) {
     lines.emplace_back("why",
-                       "the work of this run is infinite, no number, negative or above the bound: the "
-                       "size estimate takes its place");
+                       "the work of this run is infinite, no number or negative: the size estimate takes "
+                       "its place");
   } else if (Marked(claim, "uncalibrated")) {
     lines.emplace_back(
         "why",

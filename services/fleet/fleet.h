@@ -45,6 +45,9 @@ struct FleetOptions {
   std::vector<AppModel> apps;             // of every project; empty: those of the presets
   double start_time = 1.7e9;              // UNIX s; the day is taken for a Monday
   const WorkFetch* work_fetch = nullptr;  // of every client; null: ShareProportional
+  // Advised replication: at most so many results of the host and app vouch for it, as the pipeline that receives the
+  // events knows. Empty: the simulated validator's count alone.
+  std::function<double(std::uint64_t host, std::uint64_t app)> vouching;
 };
 
 // InvalidArgument names the option, its value and the valid values.
@@ -153,10 +156,10 @@ class Fleet {
     std::array<std::uint32_t, kMaxApps> trust{};  // consecutive valid replicated results
     // Valid replicated results since the last invalid one; failures do not count.
     std::array<std::uint32_t, kMaxApps> verified{};
-    // Parameter hold_single: workunits whose single result waits for a later check of the host, and for each app the
-    // ordinal of the newest job that a check found valid, plus 1.
+    // Parameter hold_single: returned jobs of workunits with several results that are not judged yet, and workunits
+    // whose single result waits for them.
+    std::vector<std::uint32_t> unjudged;
     std::vector<std::uint32_t> held;
-    std::array<std::uint32_t, kMaxApps> checked{};
     std::uint32_t quota = 0;
     std::uint32_t sent_today = 0;
     std::uint32_t day = 0;
@@ -204,6 +207,7 @@ class Fleet {
     std::uint32_t host_generation = 0;
     std::uint32_t ordinal = 0;  // of the host's jobs
     std::uint32_t sent = 0;
+    std::uint32_t returned_at = 0;
     std::uint32_t next_of_host = kNone;
     std::uint32_t previous_of_host = kNone;
     std::uint32_t next_of_workunit = kNone;
@@ -322,7 +326,10 @@ class Fleet {
   void LookSoon(std::uint32_t workunit);
   void Validate(std::uint32_t workunit);
   bool Hold(std::uint32_t workunit);
+  [[nodiscard]] bool Waits(const Attachment& attachment, const Job& single) const;
+  void Judged(std::uint32_t job, bool valid);
   void JudgeHeld(Attachment& attachment, std::uint32_t app, bool valid);
+  void Replicate(std::uint32_t workunit);
   void GiveUp(std::uint32_t workunit);
   void Late(std::uint32_t job);
   void EndJob(std::uint32_t job);

@@ -94,6 +94,7 @@ void Fleet::Leave(std::uint32_t number) {
   }
   for (std::uint32_t i = 0; i < slot.projects; ++i) {
     for (std::uint32_t app = 0; app < apps_.size(); ++app) JudgeHeld(slot.attachments[i], app, false);
+    slot.attachments[i].unjudged.clear();
   }
   ++slot.generation;
   ++slot.contacts;
@@ -457,8 +458,8 @@ void Fleet::TakeIdentity(std::uint32_t number) {
   for (std::uint32_t i = 0; i < slot.projects; ++i) {
     slot.attachments[i].trust = {};
     slot.attachments[i].verified = {};
-    slot.attachments[i].checked = {};
     for (std::uint32_t app = 0; app < apps_.size(); ++app) JudgeHeld(slot.attachments[i], app, false);
+    slot.attachments[i].unjudged.clear();
     slot.attachments[i].sent_today = 0;
     slot.attachments[i].quota =
         static_cast<std::uint32_t>(parameters_.daily_quota) * (slot.cores + (slot.gpu_flops > 0 ? 1u : 0u));

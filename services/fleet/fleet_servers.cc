@@ -134,7 +134,10 @@ bool Fleet::IsSingle(const Workunit& workunit, std::uint32_t number, const Attac
     case Replication::kAdvised: {
       const Slot& slot = slots_[number];
       const double u = draws_.Uniform(Stream::kReplicate, MachineOf(number, slot.generation), slot.jobs);
-      return u >= credit::ReplicationProbability(attachment.verified[app.index]);
+      double vouching = attachment.verified[app.index];
+      if (options_.vouching)
+        vouching = std::min(vouching, options_.vouching(HostOf(number, slot.generation), app.id));
+      return u >= credit::ReplicationProbability(vouching);
     }
   }
   return false;
@@ -372,6 +375,7 @@ void Fleet::CountFailure(std::uint32_t at) {
 void Fleet::Returned(std::uint32_t at) {
   Job& job = jobs_[at];
   job.returned = true;
+  job.returned_at = now_;
   ++counts_.results;
   const std::uint32_t workunit_at = job.workunit;
   Workunit& workunit = workunits_[workunit_at];
@@ -394,6 +398,8 @@ void Fleet::Returned(std::uint32_t at) {
     Put(What::kLate, now_ + Exponential(parameters_.validation_delay, u), at, job.generation);
     return;
   }
+  if (Attachment* attachment = AttachmentOf(job); attachment != nullptr && !workunit.single)
+    attachment->unjudged.push_back(at);
   LookSoon(workunit_at);
 }
 
@@ -439,7 +445,6 @@ void Fleet::Validate(std::uint32_t at) {
     return;
   }
   if (workunit.single && Hold(at)) return;
-  const std::uint32_t app_index = workunit.app;
   workunit.decided = true;
   workunit.canonical = jobs_[first].place;
   // Policy `runtime` uses the invalid results too.
@@ -457,55 +462,75 @@ void Fleet::Validate(std::uint32_t at) {
         trust = !valid ? 0 : workunit.single ? trust : trust + 1;
         std::uint32_t& verified = attachment->verified[app.index];
         verified = !valid ? 0 : workunit.single ? verified : verified + 1;
-        if (valid && !workunit.single)
-          attachment->checked[app.index] = std::max(attachment->checked[app.index], job.ordinal + 1);
-        if (!workunit.single) JudgeHeld(*attachment, app_index, valid);
         if (valid) {
           const auto most = static_cast<std::uint32_t>(parameters_.daily_quota) *
                             (slots_[job.slot].cores + (slots_[job.slot].gpu_flops > 0 ? 1u : 0u));
           attachment->quota = std::min({most, attachment->quota * 2, kMaxQuota});
         }
       }
+      Judged(job_at, valid);
       EndJob(job_at);
     }
     job_at = next;
   }
 }
 
-// Whether the workunit with a single result is not to be decided yet: no later check of its host was valid.
+// Whether the workunit with a single result is not to be decided yet.
 bool Fleet::Hold(std::uint32_t at) {
-  Workunit& workunit = workunits_[at];
-  const App& app = apps_[workunit.app];
-  if (parameters_.hold_single == 0 || app.model->replication != Replication::kAdvised) return false;
+  const Workunit& workunit = workunits_[at];
+  if (parameters_.hold_single == 0 || apps_[workunit.app].model->replication != Replication::kAdvised)
+    return false;
   const Job& job = jobs_[workunit.first_job];
   Attachment* attachment = AttachmentOf(job);
-  if (attachment == nullptr) {  // its host will never be checked again
-    workunit.single = false;
-    LackResult(at);
+  if (attachment == nullptr) {  // its host has left, and perhaps without having been judged
+    Replicate(at);
     return true;
   }
-  if (attachment->checked[app.index] > job.ordinal) return false;
+  if (!Waits(*attachment, job)) return false;
   attachment->held.push_back(at);
   return true;
 }
 
-// A check of the host in this app is decided. The single results before it are valid, or all that wait get a second result.
+// The host has returned a result before this one that others will check.
+bool Fleet::Waits(const Attachment& attachment, const Job& single) const {
+  return std::any_of(attachment.unjudged.begin(), attachment.unjudged.end(), [&](std::uint32_t check) {
+    return workunits_[jobs_[check].workunit].app == workunits_[single.workunit].app &&
+           jobs_[check].returned_at <= single.returned_at;
+  });
+}
+
+// The returned job is about to end.
+void Fleet::Judged(std::uint32_t at, bool valid) {
+  const Job& job = jobs_[at];
+  Attachment* attachment = AttachmentOf(job);
+  if (attachment == nullptr || std::erase(attachment->unjudged, at) == 0) return;
+  JudgeHeld(*attachment, workunits_[job.workunit].app, valid);
+}
+
+// One of the host's results in this app is judged, and no longer in `unjudged`. If it was valid, the single results that
+// wait for nothing else are valid, too; otherwise every one that waits gets a second result.
 void Fleet::JudgeHeld(Attachment& attachment, std::uint32_t app, bool valid) {
   std::vector<std::uint32_t> waiting;
   std::swap(waiting, attachment.held);
   for (const std::uint32_t at : waiting) {
     Workunit& workunit = workunits_[at];
-    if (workunit.app != app ||
-        (valid && jobs_[workunit.first_job].ordinal >= attachment.checked[apps_[app].index])) {
+    if (workunit.app != app || (valid && Waits(attachment, jobs_[workunit.first_job]))) {
       attachment.held.push_back(at);
     } else if (valid) {
       workunit.looking = true;
       Put(What::kValidate, now_, at, workunit.generation);
     } else {
-      workunit.single = false;
-      LackResult(at);
+      Replicate(at);
     }
   }
+}
+
+// The workunit with a single, returned result gets a second one.
+void Fleet::Replicate(std::uint32_t at) {
+  const std::uint32_t job = workunits_[at].first_job;
+  workunits_[at].single = false;
+  if (Attachment* attachment = AttachmentOf(jobs_[job])) attachment->unjudged.push_back(job);
+  LackResult(at);
 }
 
 // Too many errors or results: the workunit grants nothing.
@@ -522,6 +547,7 @@ void Fleet::GiveUp(std::uint32_t at) {
     if (jobs_[job_at].returned) {
       ++counts_.invalid;
       EmitValidation(jobs_[job_at], credit::ValidateState::kInvalid, 0, false);
+      Judged(job_at, false);
       EndJob(job_at);
     }
     job_at = next;

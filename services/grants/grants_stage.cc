@@ -550,7 +550,8 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
   decided.day = DayOf(std::max(time, sent));
   decided.app = app.value;
 
-  const std::uint32_t flags = AccountFlags(kind);
+  std::uint32_t flags = AccountFlags(kind);
+  if (kind == credit::PolicyKind::kRobust && claims_.size() > 1) flags |= credit::kGrantCompared;
   if (!ok) {
     // Amounts that cannot be expressed as credit are not granted; the claims are recorded.
     for (std::size_t i = 0; i < records_.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -10,6 +11,8 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/credit/policies/policy.h"
+#include "common/credit/policies/robust.h"
 #include "services/lab/parallel.h"
 #include "services/pipeline/event_time.h"
 #include "services/replay/replay.h"
@@ -129,7 +132,24 @@ Result<WorldOutcome> RunWorld(const FleetOptions& options) {
   std::unordered_map<std::uint64_t, std::size_t> granted;  // by result, its place in outcome.jobs
   const bool trickles = std::any_of(options.apps.begin(), options.apps.end(),
                                     [](const fleet::AppModel& app) { return app.trickles; });
-  fleet::Fleet world(options, [&](const fleet::Truth& row) {
+  // What the pipeline knows when a scheduler asks which results vouch for a host; of the world's only app.
+  struct Standing {
+    credit::Agreement agreement;
+    credit::HostApp record{.replicated_valid =
+                               std::numeric_limits<double>::infinity()};  // the fleet counts them
+  };
+  std::unordered_map<std::uint64_t, Standing> standings;  // by host
+  const credit::Constants constants = credit::DefaultConstants(credit::PolicyKind::kRobust);
+  FleetOptions advised = options;
+  if (options.policy == "robust") {
+    advised.vouching = [&](std::uint64_t host, std::uint64_t) {
+      const auto found = standings.find(host);
+      if (found == standings.end()) return 0.0;
+      const Standing& one = found->second;
+      return credit::ResultsThatVouch(&one.record, &one.agreement, constants);
+    };
+  }
+  fleet::Fleet world(advised, [&](const fleet::Truth& row) {
     if (row.host >= fleet::kFirstAttacker)
       outcome.attackers_work += static_cast<double>(row.deserved_micro) / kMicro;
     open[row.result] = row;
@@ -145,6 +165,9 @@ Result<WorldOutcome> RunWorld(const FleetOptions& options) {
     const auto found = open.find(row.result.value);
     if (found == open.end()) return Status::Fatal("a result was granted before it was returned");
     const std::uint64_t host = row.host.value;
+    Standing& standing = standings[host];
+    standing.record.error_rate = row.failure_rate;
+    if (row.excess) credit::NoteExcess(*row.excess, standing.agreement);
     const std::uint64_t attacker = host - fleet::kFirstAttacker;
     outcome.jobs.push_back({.host = host,
                             .account = row.user.value,

@@ -131,6 +131,12 @@ LockstepPipeline::LockstepPipeline(std::uint32_t partitions, GrantSink grants)
     }
     if (grant.head.kind != wire::GrantKind::kFinal || !grant.claim) return;
     const credit::Claim& claim = *grant.claim;
+    std::optional<double> excess;
+    if ((grant.head.flags & credit::kGrantCompared) != 0) {
+      std::vector<credit::Claim> others;
+      for (const wire::OtherClaim& other : grant.others) others.push_back(wire::ClaimOf(other, claim));
+      excess = credit::ExcessOf(claim, others);
+    }
     period_.push_back({.event = grant.detail.line,
                        .project = grant.head.project,
                        .workunit = claim.workunit,
@@ -144,7 +150,9 @@ LockstepPipeline::LockstepPipeline(std::uint32_t partitions, GrantSink grants)
                        .pfc = claim.pfc,
                        .claimed = claim.claimed,
                        .credit = grant.detail.credit,
-                       .micro = grant.head.credit_micro});
+                       .micro = grant.head.credit_micro,
+                       .excess = excess,
+                       .failure_rate = claim.failure_rate});
   });
   lockstep_->SetTap(wire::kPostings, [this](stream::TopicPartition, std::string_view bytes) {
     wire::Posting posting;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -41,7 +42,9 @@ struct GrantRow {
   double credit = 0;  // value of the result, or of the high-water mark
   // Amount posted: `credit` minus earlier payments.
   credit::MicroCredit micro = 0;
-  double high_water_mark = 0;  // partial: high-water mark after it
+  double high_water_mark = 0;    // partial: high-water mark after it
+  std::optional<double> excess;  // robust: over the other claims of its workunit (credit::ExcessOf)
+  double failure_rate = 0;       // robust: of the host and app, before the claim
 };
 
 // All slots of a pipeline in lockstep, fed event by event.

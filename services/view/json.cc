@@ -65,6 +65,7 @@ json FlagsJson(std::uint32_t flags) {
       {credit::kClaimUnreplicated, "unreplicated"},
       {credit::kClaimNoClaim, "no_claim"},
       {credit::kClaimUncalibrated, "uncalibrated"},
+      {credit::kClaimRough, "rough_average"},
       {credit::kClaimOverBudget, "over_budget"},
       {credit::kClaimRising, "rising"},
   };

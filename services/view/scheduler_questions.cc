@@ -77,8 +77,11 @@ bool IsRobust(const credit::Catalogue& catalogue, AppId app) {
   return row != nullptr && row->policy.kind == credit::PolicyKind::kRobust;
 }
 
-json ReplicationProbabilityOf(const credit::HostApp* row) {
-  return Number(credit::ReplicationProbability(row != nullptr ? row->replicated_valid : 0));
+const credit::Agreement* FindAgreement(const accounts::HostAccount& account, AppId app) {
+  for (const credit::Agreement& row : account.agreements) {
+    if (row.app == app) return &row;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -92,6 +95,8 @@ Result<json> Questions::HostVersions(ProjectId project, HostId host, std::option
   json list = json::array();
   if (*state) {
     const auto now = Now(project);
+    const auto account = HostAccount(project, host, (*state)->record.user);
+    if (!account.ok()) return account.status();
     for (const credit::HostVersion& row : (*state)->record.versions) {
       if ((version && row.version != *version) || (app && row.app != app)) continue;
       json j = HostVersionJson(row);
@@ -99,9 +104,12 @@ Result<json> Questions::HostVersions(ProjectId project, HostId host, std::option
       j["host"] = host.value;
       const credit::HostApp* of_app = FindHostApp((*state)->record, row.app);
       if (of_app != nullptr && now.ok() && IsRobust((*now)->state.catalogue, row.app)) {
+        const double vouch =
+            credit::ResultsThatVouch(of_app, FindAgreement(*account, row.app),
+                                     (*now)->state.catalogue.FindApp(row.app)->policy.constants);
         j["failure_rate"] = Number(of_app->error_rate);
-        j["replicated_valid"] = Number(of_app->replicated_valid);
-        j["replication_probability"] = ReplicationProbabilityOf(of_app);
+        j["results_that_vouch"] = Number(vouch);
+        j["replication_probability"] = Number(credit::ReplicationProbability(vouch));
       }
       list.push_back(std::move(j));
     }
@@ -164,8 +172,12 @@ Result<json> Questions::Estimate(ProjectId project, const Job& job) {
     j["fpops_est"] = Number(job.fpops_est);
     j["runtime_s"] = speed.flops > 0 ? Number(job.fpops_est / speed.flops) : json();
   }
-  if (app->policy.kind == credit::PolicyKind::kRobust)
-    j["replication_probability"] = ReplicationProbabilityOf(FindHostApp(record, app->id));
+  if (app->policy.kind == credit::PolicyKind::kRobust) {
+    const auto account = HostAccount(project, job.host, record.user);
+    if (!account.ok()) return account.status();
+    j["replication_probability"] = Number(credit::ReplicationProbability(
+        credit::ResultsThatVouch(FindHostApp(record, app->id), FindAgreement(*account, app->id), constants)));
+  }
   if (row != nullptr && row->turnaround.n > 0) j["turnaround_s"] = Number(row->turnaround.mean);
   if (replication != credit::ReplicationAdvice::kSingle) j["reason"] = ReasonOf(replication);
   return j;

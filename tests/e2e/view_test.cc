@@ -317,8 +317,9 @@ TEST_F(View, ANewVersionIsEstimatedByTheRecordThatItsPriceInherits) {
   EXPECT_EQ(estimate(1, 22)["consecutive_valid"], 30.0);
 }
 
-// Policy robust advises by the replicated valid results of the app, all versions together, since the last invalid one.
-TEST_F(View, TheAdviceOfRobustFollowsReplicatedValidResults) {
+// Policy robust advises by the results of the app, all versions together, that were compared with others and were valid,
+// since the last that was not.
+TEST_F(View, TheAdviceOfRobustFollowsComparedResults) {
   Send(kStart, wire::AppChange{.app = AppId(2), .name = "fair", .policy = "robust", .delay_bound = kDay});
   for (const std::uint64_t version : {21, 22})
     Send(kStart,
@@ -326,15 +327,17 @@ TEST_F(View, TheAdviceOfRobustFollowsReplicatedValidResults) {
              .row = {.id = version, .app = AppId(2), .version_num = static_cast<std::uint32_t>(version)}});
   Send(kStart, wire::AppVersionChange{.row = {.id = 11, .app = AppId(1), .version_num = 100}});
   std::uint64_t result = 500;
-  const auto judged = [&](std::int64_t version, std::uint32_t claims, credit::ValidateState state) {
+  const auto judged = [&](std::uint64_t host, std::int64_t version, std::uint64_t workunit,
+                          std::uint32_t claims, credit::ValidateState state, double elapsed = 5000) {
     const double time = kStart + static_cast<double>(++result);
-    wire::Completion completion = CompletionOf(result, 1, result, time);
+    wire::Completion completion = CompletionOf(result, host, result, time);
+    completion.facts.workunit = WorkunitId(workunit);
     completion.facts.app = AppId(2);
     completion.facts.version = AppVersionId(version);
-    completion.facts.sent_time = time - 6000;
-    completion.facts.elapsed_time = 5000;
+    completion.facts.sent_time = time - 60000;
+    completion.facts.elapsed_time = elapsed;
     completion.facts.peak_flops = 3e9;
-    credit::ValidationFacts validation = ValidationOf(result, 1, result, 0);
+    credit::ValidationFacts validation = ValidationOf(result, host, workunit, 0);
     validation.app = AppId(2);
     validation.fpops_est = 1e13;
     validation.fpops_bound = 1e15;
@@ -352,19 +355,34 @@ TEST_F(View, TheAdviceOfRobustFollowsReplicatedValidResults) {
   };
   Reopen();
   EXPECT_EQ(advised(1, 21), 1) << "nothing is known of the host yet";
-  for (const std::int64_t version : {21, 21, 22, 22, 22}) judged(version, 2, credit::ValidateState::kValid);
-  judged(21, 1, credit::ValidateState::kValid);  // nothing was compared
+  std::uint64_t workunit = 900;
+  const auto both_judged = [&](std::int64_t version, double elapsed_1, double elapsed_2) {
+    ++workunit;
+    judged(1, version, workunit, 2, credit::ValidateState::kValid, elapsed_1);
+    judged(2, version, workunit, 2, credit::ValidateState::kValid, elapsed_2);
+  };
+  for (const std::int64_t version : {21, 22})
+    for (int n = 0; n < 30; ++n) both_judged(version, 5000, 5000);
   Reopen();
-  for (const std::int64_t version : {21, 22}) EXPECT_DOUBLE_EQ(advised(1, version), 1 / 1.5);
-  EXPECT_EQ(advised(2, 21), 1) << "another host";
+  EXPECT_EQ(advised(1, 21), 1) << "claims of hosts with few results tell nothing";
+  for (const std::int64_t version : {21, 21, 22, 22, 22}) both_judged(version, 5000, 5000);
+  judged(1, 21, ++workunit, 1, credit::ValidateState::kValid);  // nothing was compared
+  Reopen();
+  for (const std::uint64_t host : {1, 2})
+    for (const std::int64_t version : {21, 22}) EXPECT_DOUBLE_EQ(advised(host, version), 1 / 1.5);
+  EXPECT_EQ(advised(3, 21), 1) << "another host";
   EXPECT_EQ(advised(1, 11), -1) << "an app with another policy";
-  EXPECT_EQ(row_of(21)["replicated_valid"], 5.0);
+  EXPECT_EQ(row_of(21)["results_that_vouch"], 5.0);
   EXPECT_DOUBLE_EQ(row_of(22)["replication_probability"].get<double>(), 1 / 1.5);
   EXPECT_LT(row_of(21)["failure_rate"].get<double>(), 0.1) << "a new host begins at 0.1";
-  judged(22, 2, credit::ValidateState::kInvalid);
+  both_judged(21, 5000, 2000);  // host 1 claims two and a half times as much as host 2
   Reopen();
-  for (const std::int64_t version : {21, 22}) EXPECT_EQ(advised(1, version), 1);
-  EXPECT_EQ(row_of(21)["replicated_valid"], 0.0);
+  EXPECT_EQ(advised(1, 21), 1);
+  EXPECT_DOUBLE_EQ(advised(2, 21), 1 / 1.6);
+  judged(2, 22, ++workunit, 2, credit::ValidateState::kInvalid);
+  Reopen();
+  for (const std::int64_t version : {21, 22}) EXPECT_EQ(advised(2, version), 1);
+  EXPECT_EQ(row_of(21)["results_that_vouch"], 0.0);
   Send(kStart + 1000,
        wire::AppChange{
            .app = AppId(2), .name = "fair", .policy = "creditnew", .policy_version = 2, .delay_bound = kDay});

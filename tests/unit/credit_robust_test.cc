@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -176,15 +178,42 @@ TEST_F(RobustTest, AnAnonymousVersionIsMeasuredLikeAnyOther) {
 
 TEST_F(RobustTest, AClaimThatNoJobCanMakeIsWorthTheEstimate) {
   host = Calibrated(1);
-  Job job = Sized(100);
-  job.fpops_bound = 50 * kE;
+  Job job;
+  job.peak_flops = std::numeric_limits<double>::infinity();
   const Claim claim = world.ClaimOf(job, host);
   EXPECT_TRUE(Has(claim, kClaimSanityFailed));
   EXPECT_EQ(claim.mode, Mode::kDefaultPfc);
   EXPECT_EQ(claim.claimed, kFull);
+  EXPECT_EQ(world.Row(host).pfc, (Average{40, 1}));
 }
 
-TEST_F(RobustTest, TheGrantIsTheLowAverageOfTheCalibratedClaims) {
+// A GPU version may need many times its estimate in peak FLOPs, so its larger jobs exceed a bound that was made for CPUs.
+TEST_F(RobustTest, WorkAboveTheBoundCountsAsTheBoundInClaimAndAverage) {
+  host = Calibrated(2);
+  Job job = Sized(5);
+  job.fpops_bound = 3 * kE;
+  const Claim claim = world.ClaimOf(job, host);
+  EXPECT_TRUE(Has(claim, kClaimPfcClamped));
+  EXPECT_FALSE(Has(claim, kClaimSanityFailed));
+  EXPECT_EQ(claim.mode, Mode::kNormal);
+  EXPECT_EQ(claim.claimed, 1.5 * kFull);
+  EXPECT_TRUE(SamePriceAgain(world.policy, claim, world.Rules()));
+  EXPECT_DOUBLE_EQ(world.Row(host).pfc.mean, 2 + 0.01 * (3 - 2));
+}
+
+// Other results of the workunit show whether the host keeps its small jobs only, so its failures need not.
+TEST_F(RobustTest, FailuresLowerNoClaimOfAReplicatedResult) {
+  host = Calibrated(1);
+  host.apps[0].error_rate = 0.3;
+  Job replicated = Sized(2);
+  replicated.awaited = 2;
+  const Claim claim = world.ClaimOf(replicated, host);
+  EXPECT_EQ(claim.reliability, 1);
+  EXPECT_EQ(claim.claimed, 2 * kFull);
+  EXPECT_TRUE(SamePriceAgain(world.policy, claim, world.Rules()));
+}
+
+TEST_F(RobustTest, TheGrantIsTheLowAverageOfCalibratedClaimsUpToAFifthAboveTheLowest) {
   const auto claim = [](double claimed, std::uint32_t flags) {
     Claim c;
     c.flags = kClaimValid | flags;
@@ -194,8 +223,10 @@ TEST_F(RobustTest, TheGrantIsTheLowAverageOfTheCalibratedClaims) {
   const Claim newcomer = claim(100, kClaimUncalibrated);
   EXPECT_EQ(world.Settle({claim(20, 0), newcomer}).credit, 20);
   EXPECT_EQ(world.Settle({newcomer, newcomer}).credit, 100);
-  EXPECT_EQ(world.Settle({claim(10, 0), claim(30, 0)}).credit, 15);  // 2 x 10 x 30 / 40
-  EXPECT_EQ(world.Settle({claim(30, 0), newcomer, claim(10, 0)}).credit, 15);
+  EXPECT_EQ(world.Settle({claim(10, 0), claim(30, 0)}).credit, 10);
+  EXPECT_EQ(world.Settle({claim(10, 0), claim(12, 0)}).credit, 120.0 / 11);  // 2 x 10 x 12 / 22
+  EXPECT_EQ(world.Settle({claim(12, 0), newcomer, claim(10, 0), claim(12.1, 0)}).credit, 120.0 / 11);
+  EXPECT_EQ(world.Settle({newcomer, claim(120, kClaimUncalibrated)}).credit, 1200.0 / 11);
   EXPECT_EQ(world.Settle({claim(0, 0), claim(0, 0)}).credit, 0);
   EXPECT_EQ(world.Settle({}).credit, 0);
   const Settlement capped = world.Settle({claim(100, 0), newcomer}, 50);
@@ -217,6 +248,61 @@ TEST_F(RobustTest, AdviceToReplicateBoundsInventedResultsByATenthOfHonestOnes) {
   EXPECT_EQ(host.apps[0].replicated_valid, 5);
   (void)world.Validate({}, host, ValidateState::kInvalid);
   EXPECT_EQ(host.apps[0].replicated_valid, 0);
+}
+
+Claim Claimed(double credit, std::uint32_t flags = 0) {
+  Claim claim;
+  claim.flags = kClaimValid | flags;
+  claim.claimed = credit;
+  return claim;
+}
+
+TEST_F(RobustTest, ExcessIsThePartOfAClaimAboveTheLowestPreciseClaimForTheSameJob) {
+  const std::vector<Claim> others = {Claimed(30), Claimed(20), Claimed(5, kClaimUncalibrated),
+                                     Claimed(5, kClaimRough), Claimed(5, kClaimLate)};
+  EXPECT_EQ(ExcessOf(Claimed(50), others), 0.6);
+  EXPECT_EQ(ExcessOf(Claimed(20), others), 0);
+  EXPECT_EQ(ExcessOf(Claimed(16), others), -0.25);
+  EXPECT_EQ(ExcessOf(Claimed(0.1), others), -1);
+  EXPECT_EQ(ExcessOf(Claimed(0), others), std::nullopt);
+  EXPECT_EQ(ExcessOf(Claimed(50), {}), std::nullopt);
+  EXPECT_EQ(ExcessOf(Claimed(50), std::vector{Claimed(0)}), std::nullopt);
+  for (const std::uint32_t flag : {kClaimUncalibrated, kClaimRough, kClaimLate, kClaimNoClaim})
+    EXPECT_EQ(ExcessOf(Claimed(50, flag), others), std::nullopt) << flag;
+}
+
+TEST_F(RobustTest, ClaimsAreComparedOnceTheirHostsHaveThirtyResultsOfTheVersion) {
+  for (const double samples : {10, 29, 30}) {
+    HostRecord young = Calibrated(1);
+    world.Row(young).pfc.n = samples;
+    EXPECT_EQ(Has(world.ClaimOf({}, young), kClaimRough), samples < 30) << samples;
+  }
+}
+
+TEST_F(RobustTest, AHostWhoseClaimsAreTooHighForTheSameJobsStartsAgain) {
+  const HostApp record{.error_rate = 0.03, .replicated_valid = 1000};
+  Agreement agreement;
+  const auto vouching = [&] { return ResultsThatVouch(&record, &agreement, world.Rules()); };
+  for (int n = 0; n < 200; ++n) NoteExcess(n % 2 == 0 ? 0.15 : -0.15, agreement);  // noise
+  EXPECT_EQ(vouching(), 200);
+  NoteExcess(0.6, agreement);  // a job that others claim 0.4 for
+  EXPECT_EQ(vouching(), 0);
+  EXPECT_EQ(agreement, Agreement{});
+  int compared = 0;
+  for (; compared < 100 && (compared == 0 || vouching() > 0); ++compared) NoteExcess(0.1, agreement);
+  EXPECT_EQ(compared, 11);  // 11 x (0.1 - 0.05) > 0.5
+}
+
+TEST_F(RobustTest, ResultsVouchIfTheyWereValidAndComparedAndTheHostSeldomFails) {
+  const Agreement agreement{.results = 30};
+  HostApp record{.error_rate = 0.03, .replicated_valid = 40};
+  EXPECT_EQ(ResultsThatVouch(&record, &agreement, world.Rules()), 30);
+  record.replicated_valid = 20;
+  EXPECT_EQ(ResultsThatVouch(&record, &agreement, world.Rules()), 20);
+  EXPECT_EQ(ResultsThatVouch(&record, nullptr, world.Rules()), 0);
+  EXPECT_EQ(ResultsThatVouch(nullptr, &agreement, world.Rules()), 0);
+  record.error_rate = 0.2;  // R = 0.715
+  EXPECT_EQ(ResultsThatVouch(&record, &agreement, world.Rules()), 0);
 }
 
 TEST_F(RobustTest, AHostThatAnotherPolicyKnowsKeepsItsFailureRateAndItsResultsCount) {

@@ -640,36 +640,45 @@ TEST(LabReplication, AdvisedReplicatesByTheHostsOwnDrawAndHistory) {
   EXPECT_GT(caught, 0);
 }
 
-// A host that invents results as fast as it likes has none of them granted before a check of a later one.
-TEST(LabReplication, HeldResultsWaitForALaterValidCheckOfTheirHost) {
+// A host that invents results as fast as it likes gets none of them granted after it has returned one that is checked.
+TEST(LabReplication, SingleResultsWaitForTheVerdictOnAllThatTheirHostReturnedBefore) {
   lab::LabOptions options;
   options.parameters = lab::LabParameters();
-  options.changes = {"hold_single=1", "wrong_rate=0.02"};
+  options.changes = {"wrong_rate=0.02"};
   options.hosts = 10;
   options.jobs = 100;
   const lab::Condition condition{.policy = "robust", .replication = fleet::Replication::kAdvised};
   const Attack sleeper{.fabricate = true, .fabricate_share = 0.2, .build = 10, .recycle_every = 100};
   fleet::Fleet world(lab::WorldOf(options, condition, 1, sleeper, 3), [](const fleet::Truth&) {});
-  std::map<std::uint64_t, std::uint32_t> jobs;      // of a host
-  std::map<std::uint64_t, std::uint32_t> checked;   // of a host
-  std::map<std::uint64_t, std::uint32_t> ordinals;  // by result
-  int singles = 0;
+  struct Returned {
+    std::size_t at = 0;      // event
+    std::size_t judged = 0;  // event; 0: never, or when it was late
+    bool single = false;
+  };
+  std::map<std::uint64_t, std::map<std::uint64_t, Returned>> hosts;  // by result
+  std::size_t number = 0;
   int invalid = 0;
   for (std::string_view bytes; world.Next(&bytes);) {
+    ++number;
     const auto event = wire::ParseEvent(bytes);
-    if (const auto* sent = std::get_if<wire::Dispatch>(&event->body)) {
-      ordinals[sent->facts.result.value] = jobs[sent->facts.host.value]++;
+    if (const auto* back = std::get_if<wire::Completion>(&event->body)) {
+      hosts[back->facts.host.value][back->facts.result.value].at = number;
     } else if (const auto* seen = std::get_if<credit::ValidationFacts>(&event->body);
-               seen != nullptr && !seen->late) {
-      const std::uint32_t ordinal = ordinals.at(seen->result.value);
-      std::uint32_t& newest = checked[seen->host.value];
-      if (seen->state == credit::ValidateState::kInvalid) {
-        ++invalid;
-      } else if (seen->state == credit::ValidateState::kValid && seen->unreplicated) {
-        ++singles;
-        EXPECT_LT(ordinal, newest);
-      } else if (seen->state == credit::ValidateState::kValid) {
-        newest = std::max(newest, ordinal);
+               seen != nullptr && !seen->late && seen->state != credit::ValidateState::kInconclusive) {
+      Returned& result = hosts[seen->host.value][seen->result.value];
+      result.judged = number;
+      result.single = seen->unreplicated;
+      invalid += seen->state == credit::ValidateState::kInvalid ? 1 : 0;
+    }
+  }
+  int singles = 0;
+  for (const auto& [host, results] : hosts) {
+    for (const auto& [number_of_single, single] : results) {
+      if (!single.single) continue;
+      ++singles;
+      for (const auto& [number_of_other, other] : results) {
+        if (other.single || other.judged == 0) continue;
+        if (other.at < single.at) EXPECT_LT(other.judged, single.judged) << "host " << host;
       }
     }
   }

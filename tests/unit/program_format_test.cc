@@ -192,11 +192,14 @@ TEST(Format, AHostsReplicationAdviceIsShown) {
               {"app_version", 8},
               {"project", 1},
               {"failure_rate", 0.0625},
-              {"replicated_valid", 5},
+              {"results_that_vouch", 5},
               {"replication_probability", 0.6666666667}};
   const std::string text = HostVersionText({{"rows", {row}}});
   EXPECT_THAT(text, HasSubstr("failure rate in the app      0.0625\n"));
-  EXPECT_THAT(text, HasSubstr("replicated valid in the app  5 since its last invalid result\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "results that vouch in the app  5 replicated, valid, and claimed like the others' results of their jobs\n"));
   EXPECT_THAT(text,
               HasSubstr("replication probability      0.6666666667 advised for its next job of the app\n"));
   row.erase("replication_probability");

@@ -268,6 +268,7 @@ enum ClaimFlag : std::uint32_t {
   kClaimUncalibrated = 1u << 20,  // robust: the host's average has too few samples to price its jobs
   kClaimOverBudget = 1u << 21,    // robust: limited by the budget of the host and app
   kClaimRising = 1u << 22,        // robust: the host's reports keep rising: watch this host
+  kClaimRough = 1u << 23,         // robust: the host's average has too few samples to judge other claims by
 };
 
 // The claim of one result, with every input of its price: Policy::Price() computes the outcome from the other
@@ -343,6 +344,8 @@ enum GrantFlag : std::uint32_t {
   kGrantRecounts = 1u << 8,  // the result counts (again) as granted
   // With kGrantReinstates: the validator had judged the result invalid, so the result has had no grant.
   kGrantJudgedInvalid = 1u << 9,
+  // robust: the workunit has other claims, which may tell whether the host's claims are too high (policies/robust.h).
+  kGrantCompared = 1u << 10,
 };
 
 // Samples are sorted by (time, validation_id, result) and, within one result, by host and the remaining fields

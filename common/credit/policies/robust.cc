@@ -15,10 +15,15 @@ namespace cobblestone::credit {
 namespace {
 
 constexpr std::uint32_t kPriceFlags = kClaimPfcClamped | kClaimOneTimeCheat | kClaimSanityFailed |
-                                      kClaimHasHostScale | kClaimOverBudget | kClaimNoClaim;
-constexpr double kChecksPerResult = 0.1;  // bounds the gain of invented results to this
-constexpr double kRisingAlarm = 50;       // score
-constexpr double kNotRising = 1.5;        // what a result that is not above the average takes from the score
+                                      kClaimHasHostScale | kClaimOverBudget | kClaimRough | kClaimNoClaim;
+constexpr double kChecksPerResult = 0.1;  // bounds the gain of unchecked results to this
+constexpr double kReliable = 0.85;        // R from which on results vouch for a host
+constexpr double kPrecise = 3;      // samples from which on claims are compared, in host_scale_min_samples
+constexpr double kTolerance = 1.2;  // a claim counts up to so many times the lowest one
+constexpr double kAllowedExcess = 0.05;  // of each comparison
+constexpr double kExcessLimit = 0.5;     // of the sum
+constexpr double kRisingAlarm = 50;      // score
+constexpr double kNotRising = 1.5;       // what a result that is not above the average takes from the score
 
 // A new record takes over the failures that another policy has counted for the host's versions of the app. `boinc` and
 // `runtime` count none: such hosts begin where a claim is neither raised nor lowered.
@@ -45,9 +50,28 @@ double ReturnedShare(double failure_rate, const Constants& constants) {
   return returned > 0 ? returned / (1 - failure_rate) : 0;
 }
 
+bool IsReplicated(const Claim& claim) { return claim.awaited >= 2; }
+
+double ReliabilityOf(const Claim& claim, const Constants& constants) {
+  return IsReplicated(claim) ? 1 : Reliability(claim.failure_rate, constants);
+}
+
 // D x R, FLOPs.
 double ExpectedPfc(const Claim& claim, const Constants& constants) {
-  return DefaultPfc(claim) * Reliability(claim.failure_rate, constants);
+  return DefaultPfc(claim) * ReliabilityOf(claim, constants);
+}
+
+// PFC above the bound counts as the bound. A host's average then is of what its claims count.
+Measure MeasureWithinBound(const Claim& claim, double peak_flops) {
+  Measure measure = MeasureJob(claim, peak_flops);
+  if (measure.sane || !(measure.pfc > claim.fpops_bound) || !std::isfinite(measure.pfc) ||
+      !(claim.fpops_bound > 0))
+    return measure;
+  measure.pfc = claim.fpops_bound;
+  measure.ratio = measure.pfc / claim.fpops_est;
+  measure.clamped = true;
+  measure.sane = std::isfinite(measure.ratio);
+  return measure;
 }
 
 double MeasuredPfc(const Measure& measure, const Constants& constants, Claim& claim) {
@@ -77,8 +101,9 @@ class Robust final : public StandardPolicy {
  public:
   void Price(Claim& claim, const Constants& constants) const override {
     claim.flags &= ~kPriceFlags;
-    claim.reliability = Reliability(claim.failure_rate, constants);
-    const Measure measure = MeasureJob(claim, claim.benchmark);
+    claim.reliability = ReliabilityOf(claim, constants);
+    if (claim.host_pfc_n < kPrecise * constants.host_scale_min_samples) claim.flags |= kClaimRough;
+    const Measure measure = MeasureWithinBound(claim, claim.benchmark);
     if (measure.clamped) claim.flags |= kClaimPfcClamped;
     if (!measure.sane) {
       claim.pfc = ExpectedPfc(claim, constants);
@@ -109,6 +134,7 @@ class Robust final : public StandardPolicy {
       return settlement;
     }
     std::sort(values.begin(), values.end());  // the sum must not depend on the order of the claims
+    values.erase(std::upper_bound(values.begin(), values.end(), kTolerance * values.front()), values.end());
     const double credit = LowAverage(values);
     // Not finite: the sum of the claims is 0, or overflows.
     settlement.credit =
@@ -139,11 +165,14 @@ class Robust final : public StandardPolicy {
       record.expected = record.claimed = FiniteOrZero(job.row.pfc.n * ExpectedPfc(claim, constants));
     claim.budget = std::max(
         0.0, constants.budget_factor * (record.expected + ExpectedPfc(claim, constants)) - record.claimed);
-    const Measure measure = MeasureJob(claim, claim.benchmark);
+    const Measure measure = MeasureWithinBound(claim, claim.benchmark);
     if (measure.sane && IsAboveAverage(claim, measure) && record.rising + 1 >= kRisingAlarm)
       claim.flags |= kClaimRising;
   }
 
+  Measure MeasureOf(const Claim& claim, double peak_flops) const override {
+    return MeasureWithinBound(claim, peak_flops);
+  }
   double StatisticsPeakFlops(const ValidatedJob&, const Claim& claim) const override {
     return claim.benchmark;
   }
@@ -157,7 +186,7 @@ class Robust final : public StandardPolicy {
     HostApp& record = HostAppFor(job.host, job.app);
     record.error_rate *= job.app.policy.constants.error_rate_keep;
     if ((claim.flags & kClaimLate) != 0) return;
-    if (claim.awaited >= 2) record.replicated_valid += 1;
+    if (IsReplicated(claim)) record.replicated_valid += 1;
     if (counted && (claim.flags & kClaimUncalibrated) == 0) {
       record.rising = (claim.flags & kClaimRising) != 0 ? 0
                       : IsAboveAverage(claim, measure)  ? record.rising + 1
@@ -185,8 +214,37 @@ double Reliability(double failure_rate, const Constants& constants) {
   return allowed > 0 ? ReturnedShare(failure_rate, constants) / allowed : 1;
 }
 
-double ReplicationProbability(double replicated_valid) {
-  return 1 / (1 + kChecksPerResult * replicated_valid);
+bool IsComparable(const Claim& claim) {
+  return (claim.flags & (kClaimUncalibrated | kClaimRough | kClaimLate | kClaimNoClaim)) == 0 &&
+         (claim.flags & kClaimValid) != 0;
+}
+
+std::optional<double> ExcessOf(const Claim& own, std::span<const Claim> others) {
+  if (!IsComparable(own)) return std::nullopt;
+  std::optional<double> lowest;
+  for (const Claim& other : others) {
+    if (IsComparable(other)) lowest = std::min(lowest.value_or(other.claimed), other.claimed);
+  }
+  if (!lowest || !(*lowest > 0) || !(own.claimed > 0)) return std::nullopt;
+  return std::max(-1.0, 1 - *lowest / own.claimed);
+}
+
+void NoteExcess(double excess, Agreement& agreement) {
+  agreement.results += 1;
+  agreement.excess = std::max(0.0, agreement.excess + excess - kAllowedExcess);
+  if (agreement.excess <= kExcessLimit) return;
+  agreement.results = 0;
+  agreement.excess = 0;
+}
+
+double ResultsThatVouch(const HostApp* record, const Agreement* agreement, const Constants& constants) {
+  if (record == nullptr || agreement == nullptr) return 0;
+  if (Reliability(record->error_rate, constants) < kReliable) return 0;
+  return std::min(record->replicated_valid, agreement->results);
+}
+
+double ReplicationProbability(double results_that_vouch) {
+  return 1 / (1 + kChecksPerResult * results_that_vouch);
 }
 
 const Policy& RobustPolicy() {

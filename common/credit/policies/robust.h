@@ -2,16 +2,18 @@
 // No report can raise it, a host that does not return all its jobs is paid less, and a new identity earns no more than
 // an old one (docs/rules.md, section 54; the attacks: docs/lab.md).
 //
-//   x          PFC/E of the job
+//   x          PFC/E of the job, PFC at most the workunit's bound
 //   D          X x E, the default claim; X = min_avg_pfc(A), here from the medians over hosts (scales_creditnew.h); while
 //              it is undefined, PFCmean(V), if that has more than version_average_samples samples, else 1
-//   R          reliability: F(failure rate)/F(failure_allowance), F(f) = (1 - failure_weight f)/(1 - f), at least 0
+//   R          reliability: F(failure rate)/F(failure_allowance), F(f) = (1 - failure_weight f)/(1 - f), at least 0; 1 if
+//              the result is replicated: the other results show then whether the host keeps its small jobs only
 //   calibrated host: its average of the version has host_scale_min_samples samples
 //     claim    D x min(x, average_sample_limit x mean)/mean x R, mean = PFCmean(H,V) before this result
-//   any other host, and PFC infinite, NaN, negative or above the bound
+//   any other host, and PFC infinite, NaN or negative
 //     claim    D x R
 //   budget     the sum of a host's claims in an app is at most budget_factor x the sum of its D x R
-//   granted    the low average of the calibrated claims (low_average.h); if there is none, of all claims
+//   granted    the low average (low_average.h) of the calibrated claims; if there is none, of all claims. A claim more
+//              than a fifth above the lowest of them does not count
 //
 // The failure rate is the recent average over the host's jobs of the app, all versions together: an error, abort,
 // time-out or invalid result counts 1, a valid result 0. The user's abort is not excused by an exit status: a job was
@@ -32,8 +34,11 @@
 //   budget          FLOPs that the budget leaves for this claim
 //   flags           kClaimUncalibrated: the host is not calibrated; kClaimRising
 // Set by Price(): mode, pfc, claimed, reliability, kClaimPfcClamped, kClaimOneTimeCheat (x was cut), kClaimSanityFailed,
-// kClaimHasHostScale, kClaimOverBudget, kClaimNoClaim.
+// kClaimHasHostScale, kClaimOverBudget, kClaimRough, kClaimNoClaim.
 #pragma once
+
+#include <optional>
+#include <span>
 
 #include "common/credit/policies/policy.h"
 
@@ -45,9 +50,33 @@ const Policy& RobustPolicy();
 // pay for failures, and counts as 1.
 [[nodiscard]] double Reliability(double failure_rate, const Constants& constants);
 
-// Probability with which a result of the host should be replicated: 1/(1 + 0.1 n), n the replicated valid results of
-// the host and app since its last invalid result. A host that builds up n by honest work and then invents results
-// until a check finds one has 0.1 n invented results for n honest ones: it gains at most a tenth for every n.
-[[nodiscard]] double ReplicationProbability(double replicated_valid);
+// The part of the claim by which it exceeds the lowest of the other claims of its workunit: 1 - lowest/own, at least -1.
+// Absent unless both are precise: three times the samples of a calibrated host, valid, not late. A host whose claims are higher than those of others for the same
+// jobs keeps the jobs that are small for their estimates, in whatever way it drops the others.
+[[nodiscard]] std::optional<double> ExcessOf(const Claim& own, std::span<const Claim> others);
+
+// What comparisons have shown about a host's claims in an app. Kept in ACCOUNTS, which sees all claims of a workunit.
+struct Agreement {
+  AppId app;
+  double results = 0;  // compared results since the host's claims were found to be too high
+  double excess = 0;   // sum of ExcessOf() less an allowance each, at least 0
+
+  friend bool operator==(const Agreement&, const Agreement&) = default;
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.app, s.results, s.excess);
+  }
+};
+void NoteExcess(double excess, Agreement& agreement);
+
+// n: the results that vouch for the host: replicated, valid, and with claims like those of others, since the last that
+// was not. `record` and `agreement` null: none is known.
+[[nodiscard]] double ResultsThatVouch(const HostApp* record, const Agreement* agreement,
+                                      const Constants& constants);
+
+// Probability with which a result of the host should be replicated: 1/(1 + 0.1 n). A host that builds up n by honest
+// work, and then invents results or keeps small jobs only until a check shows it, has 0.1 n unchecked results for n
+// honest ones: it gains at most a tenth for every n.
+[[nodiscard]] double ReplicationProbability(double results_that_vouch);
 
 }  // namespace cobblestone::credit

@@ -219,7 +219,7 @@ ClaimDecision StandardPolicy::OnValidation(const CompletionFacts& completion,
   Price(claim, constants);
   if ((claim.flags & kClaimSanityFailed) != 0 && InsaneClaimChangesNothing()) return decision;
 
-  const Measure measure = MeasureJob(claim, StatisticsPeakFlops(job, claim));
+  const Measure measure = MeasureOf(claim, StatisticsPeakFlops(job, claim));
   const bool counted = measure.sane && !validation.runtime_outlier && IsMeasurement(claim);
   decision.has_sample = true;
   decision.sample = SampleOf(claim, measure, counted);

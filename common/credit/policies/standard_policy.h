@@ -68,6 +68,10 @@ class StandardPolicy : public Policy {
  protected:
   // Sets the inputs of the policy's Price() besides the job's facts. May change the row (one-time cheats).
   virtual void FillInputs(const ValidatedJob& job, Claim& claim) const = 0;
+  // The measure of the claim's job, for its statistics; `peak_flops`: of StatisticsPeakFlops().
+  [[nodiscard]] virtual Measure MeasureOf(const Claim& claim, double peak_flops) const {
+    return MeasureJob(claim, peak_flops);
+  }
   // Peak FLOP/s for the job's statistics.
   [[nodiscard]] virtual double StatisticsPeakFlops(const ValidatedJob& job, const Claim& claim) const;
   // Called after a valid result's claim is priced and its sample filled: updates the policy's own records and

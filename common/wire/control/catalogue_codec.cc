@@ -50,9 +50,12 @@ std::optional<Refusal> Apply(const AppChange& change, credit::Catalogue& catalog
         return Refusal{RefusalReason::kOutOfRange, "trickles: " + rule.variety + ": " + *problem};
     }
   }
+  // Messages of a job believe the client, so policy `robust` keeps no payment that the result is not worth.
   if (!change.policy.empty() || !change.trickle_settlement.empty())
     policy.settlement =
-        credit::TrickleSettlementByName(change.trickle_settlement).value_or(credit::TrickleSettlement::kKeep);
+        credit::TrickleSettlementByName(change.trickle_settlement)
+            .value_or(policy.kind == credit::PolicyKind::kRobust ? credit::TrickleSettlement::kSettle
+                                                                 : credit::TrickleSettlement::kKeep);
 
   if (old == nullptr) {
     policy.version = change.policy_version != 0 ? change.policy_version : 1;

@@ -123,7 +123,7 @@ function workStep(claim: Claim, price: Price, t: NumberFormat): Step {
           : "For this claim the measured run time is not used, and the app has no average yet. So the project's own size estimate of the job counts.",
       );
       if (claim.policy === "robust" && hasFlag(claim, "sanity_check_failed")) {
-        step.sentences.push("The work that this run would amount to is infinite, no number, or above the workunit's limit.");
+        step.sentences.push("The work that this run would amount to is infinite or no number.");
       } else if (hasFlag(claim, "uncalibrated")) {
         const so_far = format.count(format.toNumber(claim.host_average_before.n));
         step.sentences.push(`This host is new to this app version: its results earn the estimate until ten results have been averaged (unless the project has chosen another number). So far there are ${so_far}.`);
@@ -146,6 +146,10 @@ function workStep(claim: Claim, price: Price, t: NumberFormat): Step {
 function factorSentence(factor: Factor, claim: Claim, t: NumberFormat): string {
   const value = t.plain(factor.value);
   if (factor.what === "cut") return `No job counts for more than ${value} average jobs of its computer, so its work is cut to ${t.flops(factor.flops)}.`;
+  if (factor.what === "bound") return `No job counts for more than the workunit's limit, so its work is cut to ${t.flops(factor.flops)}.`;
+  if (factor.what === "reliability" && (claim.awaited_claims ?? 1) > 1) {
+    return "× 1 for reliability: several computers did this job, so it does not matter how often this one fails.";
+  }
   if (factor.what === "reliability") {
     const failed = t.plain(format.toNumber(claim.failure_rate ?? 0) * 100);
     return `× ${value} for reliability: ${failed} % of this computer's recent jobs of this app failed. Each failure lowers the factor, each valid result raises it; a new computer begins below 1.`;
@@ -164,7 +168,7 @@ function factorSentence(factor: Factor, claim: Claim, t: NumberFormat): string {
 }
 
 const kFactorNames: Record<Factor["what"], string> = {
-  version: "app version", host: "this computer", multiplier: "multiplier", cut: "the cut", reliability: "reliability",
+  version: "app version", host: "this computer", multiplier: "multiplier", bound: "the cut to the limit", cut: "the cut", reliability: "reliability",
 };
 
 function scalesStep(claim: Claim, price: Price, t: NumberFormat): Step {
@@ -177,7 +181,7 @@ function scalesStep(claim: Claim, price: Price, t: NumberFormat): Step {
   for (const factor of price.factors) {
     const name = kFactorNames[factor.what];
     sentences.push(factorSentence(factor, claim, t));
-    const cut = factor.what === "cut";
+    const cut = factor.what === "cut" || factor.what === "bound";
     terms.push(cut ? { op: "→", label: name, value: t.flops(factor.flops) } : { op: "×", label: name, value: t.plain(factor.value) });
     bars.push({ label: `After ${name}`, note: cut ? "cut" : `× ${t.plain(factor.value)}`, flops: factor.flops, credit: worth(factor.flops), kind: "scaled" });
   }
@@ -271,6 +275,7 @@ const kLeftOut: Record<LeftOut, string> = {
   not_canonical: "only the canonical result counts",
   zero: "claims nothing",
   uncalibrated: "new host: does not count beside claims of hosts with an average",
+  too_high: "more than a fifth above the lowest",
 };
 
 export function countedWords(counted: Counted, rule: Rule): string {

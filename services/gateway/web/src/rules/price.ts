@@ -21,7 +21,7 @@ export type Basis =
   | { kind: "nothing" };
 
 export interface Factor {
-  what: "version" | "host" | "multiplier" | "cut" | "reliability"; // cut: to a multiple of the host's average
+  what: "version" | "host" | "multiplier" | "bound" | "cut" | "reliability"; // cut: to a multiple of the host's average
   beside?: "version" | "app"; // with whose average the host's average is compared
   value: number; // of a cut: the multiple
   top: number; // numerator of the quotient; NaN: none
@@ -154,6 +154,11 @@ function robustFactors(claim: Claim, basis: Basis, raw: number, flops: number): 
   if (basis.kind === "work") {
     const estimate = toNumber(claim.facts.fpops_est);
     const bottom = toNumber(claim.host_average_before.mean);
+    const bound = toNumber(claim.facts.fpops_bound);
+    if (so_far > bound && bound > 0) {
+      so_far = bound;
+      factors.push({ what: "bound", value: NaN, top: NaN, bottom: NaN, limited: true, flops: so_far });
+    }
     if (hasFlag(claim, "one_time_cheat")) {
       const expected = estimate * top * reliability;
       const multiple = hasFlag(claim, "over_budget") || !(expected > 0) ? kSampleLimit : flops / expected;

@@ -23,7 +23,7 @@ export type Rule =
   | "unknown"; // cannot be derived from the recorded claims
 
 export type LeftOut = "capped" | "no_claim" | "not_valid" | "anonymous_platform" | "on_probation" | "not_normal" | "not_least"
-  | "not_middle" | "not_canonical" | "zero" | "uncalibrated";
+  | "not_middle" | "not_canonical" | "zero" | "uncalibrated" | "too_high";
 
 export interface Counted {
   result?: Id | undefined; // absent, like host, if the viewer may not see other accounts
@@ -49,6 +49,7 @@ interface Part {
   pfc: number;
 }
 
+const kTimesLowest = 1.2; // robust: a claim counts up to so many times the lowest one
 const kAnchorShare = 0.1; // boinc: keeps the weight finite at the anchor
 const kBoincCreditOfFlop = 200 / 86400e9; // Cobblestones
 
@@ -166,7 +167,10 @@ export function settle(grant: Grant, claim: Claim): Settlement {
     const calibrated = counting.filter((p) => !hasFlag(p.claim, "uncalibrated"));
     if (calibrated.length > 0) leave(counting.filter((p) => !calibrated.includes(p)), "uncalibrated");
     const deciding = calibrated.length > 0 ? calibrated : counting;
-    return done(deciding.length === 1 ? "own" : "low_average", lowAverage(deciding));
+    const most = kTimesLowest * Math.min(...deciding.map((p) => p.claim.claimed));
+    const near = deciding.filter((p) => p.claim.claimed <= most);
+    leave(deciding.filter((p) => !near.includes(p)), "too_high");
+    return done(near.length === 1 ? "own" : "low_average", lowAverage(near));
   }
   if (claim.policy === "creditnew-v2") return done(counting.length === 1 ? "own" : "min", combine(counting, "min"));
   if (claim.policy === "creditnew") {
