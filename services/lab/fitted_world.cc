@@ -191,22 +191,28 @@ std::string PayingText(const std::vector<Measurement>& measurements) {
     double gain;
     std::string id;
   };
+  const auto list = [](const char* begin, std::vector<Paying> paying) {
+    std::sort(paying.begin(), paying.end(), [](const Paying& a, const Paying& b) { return a.gain > b.gain; });
+    std::string text;
+    for (const Paying& one : paying)
+      text += (text.empty() ? begin : ", ") + one.id + " " + FigureText(one.gain);
+    return text.empty() ? text : text + "\n";
+  };
   std::string text;
   for (std::size_t i = 0; i < measurements.size();) {
     const std::string condition = NameOf(measurements[i].condition);
     std::vector<Paying> paying;
+    std::vector<Paying> uncertain;
     std::size_t all = 0;
     for (; i < measurements.size() && NameOf(measurements[i].condition) == condition; ++i, ++all) {
-      double gain = SpreadOf(measurements[i], &Figures::gain).mean;
-      if (!std::isfinite(gain)) gain = SpreadOf(measurements[i], &Figures::income).mean;
-      if (gain > kPays) paying.push_back({gain, measurements[i].id});
+      Spread gain = SpreadOf(measurements[i], &Figures::gain);
+      if (!std::isfinite(gain.mean)) gain = SpreadOf(measurements[i], &Figures::income);
+      if (!(gain.mean > kPays)) continue;
+      (gain.mean - gain.half_width > kPays ? paying : uncertain).push_back({gain.mean, measurements[i].id});
     }
-    std::sort(paying.begin(), paying.end(), [](const Paying& a, const Paying& b) { return a.gain > b.gain; });
     text += condition + ": " + std::to_string(paying.size()) + " of " + std::to_string(all) +
-            (all == 1 ? " attack pays" : " attacks pay");
-    for (std::size_t n = 0; n < paying.size(); ++n)
-      text += (n == 0 ? ": " : ", ") + paying[n].id + " " + FigureText(paying[n].gain);
-    text += '\n';
+            (all == 1 ? " attack pays" : " attacks pay") + (paying.empty() ? "\n" : ":\n");
+    text += list("  ", paying) + list("  perhaps, more seeds would tell: ", uncertain);
   }
   return text;
 }

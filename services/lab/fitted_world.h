@@ -26,7 +26,7 @@ std::uint64_t JobsOf(const history::Fit& fit);
 std::string FitText(const history::Fit& fit);
 
 // For each condition, the attacks that gain more than 1.10 (or, without any honest work, that have an income above
-// 1.10), greatest first.
+// 1.10), greatest first; separately those whose 95 % interval includes 1.10.
 std::string PayingText(const std::vector<Measurement>& measurements);
 
 }  // namespace cobblestone::lab

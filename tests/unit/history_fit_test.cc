@@ -322,10 +322,14 @@ TEST(PayingText, NamesTheAttacksThatPayByGainOrByIncome) {
     return measurement;
   };
   const double unbounded = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(lab::PayingText({row("A1", "boinc", 1.2, 1), row("A2", "boinc", 9, 1),
+  lab::Measurement uncertain = row("A3", "boinc", 2, 1);
+  uncertain.seeds.push_back({.gain = 1});
+  EXPECT_EQ(lab::PayingText({row("A1", "boinc", 1.2, 1), row("A2", "boinc", 9, 1), uncertain,
                              row("B2", "boinc", unbounded, 40), row("A1", "robust", 1.05, 1),
                              row("B2", "robust", unbounded, 0.1)}),
-            "boinc, single replication, noisy sizes: 3 of 3 attacks pay: B2 40.00, A2 9.00, A1 1.20\n"
+            "boinc, single replication, noisy sizes: 3 of 4 attacks pay:\n"
+            "  B2 40.00, A2 9.00, A1 1.20\n"
+            "  perhaps, more seeds would tell: A3 1.50\n"
             "robust, single replication, noisy sizes: 0 of 2 attacks pay\n");
 }
 
