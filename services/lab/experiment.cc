@@ -134,6 +134,7 @@ FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std:
                                                   RunTimeOf(app, world.parameters) * kSpareTime / 3600)) /
                               24);
   Shape(condition.world, &world);
+  if (named.reports) world.parameters.managed_hosts = 1;
   if (named.trickles) world.parameters.trickle_interval = kTrickleInterval;
   change();
   return world;
@@ -202,9 +203,10 @@ Result<std::vector<Measurement>> RunLaboratory(const LabOptions& options) {
     attackers.push_back(std::max<std::uint64_t>(
         1, static_cast<std::uint64_t>(std::llround(attack.share * static_cast<double>(options.hosts)))));
   // What the worlds of two attacks must have in common to have the same twin.
-  using TwinKey = std::tuple<std::uint64_t, std::uint32_t, bool>;
+  using TwinKey = std::tuple<std::uint64_t, std::uint32_t, bool, bool>;
   const auto key_of = [&](std::size_t i) {
-    return TwinKey(attackers[i], options.attacks[i].versions, options.attacks[i].trickles);
+    return TwinKey(attackers[i], options.attacks[i].versions, options.attacks[i].trickles,
+                   options.attacks[i].reports);
   };
   std::map<TwinKey, std::size_t> twins;  // place in `firsts`
   std::vector<std::size_t> firsts;       // of each twin: its first attack
