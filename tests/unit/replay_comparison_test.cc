@@ -32,7 +32,8 @@ ReplaySummary SmallSummary() {
   user(2, 1000, 950);
   user(3, 1000, 1010);
   user(4, 1000, 1050);
-  user(5, 0, 490);  // nothing before
+  user(5, 0, 290);  // nothing before
+  user(7, 1000, 1200);
   summary.first.by_user[6] = summary.second.by_user[6] = 0;
   summary.first.by_host[1] = {100, 900, 0};
   summary.second.by_host[1] = {50, 450, 0};
@@ -45,10 +46,10 @@ ReplaySummary SmallSummary() {
 TEST(ReplayComparison, CountsUsersAndHostsByTheirRelativeChange) {
   const replay::Comparison comparison = replay::Compare(SmallSummary());
   EXPECT_DOUBLE_EQ(comparison.all, 0);
-  EXPECT_EQ(comparison.users.all, 5u);
-  EXPECT_THAT(comparison.users.bins, ElementsAre(1, 1, 1, 1, 1));
-  EXPECT_DOUBLE_EQ(comparison.users.median, 1010.0 / 1000 - 1);
-  EXPECT_EQ(comparison.users_above, 1u);
+  EXPECT_EQ(comparison.users.all, 6u);
+  EXPECT_THAT(comparison.users.bins, ElementsAre(1, 1, 1, 1, 2));
+  EXPECT_DOUBLE_EQ(comparison.users.median, 1050.0 / 1000 - 1);
+  EXPECT_EQ(comparison.users_above, 2u);
   EXPECT_EQ(comparison.users_below, 1u);
   EXPECT_THAT(comparison.hosts.bins, ElementsAre(1, 0, 1, 0, 1));
   // Host 1 earned most with GPU versions, host 2 on the anonymous platform; host 3 is new.
@@ -73,8 +74,8 @@ TEST(ReplayComparison, ACommonChangeIsNoRedistribution) {
 TEST(ReplayComparison, TheAnswerComesFirst) {
   const std::string text = replay::DescribeComparison(SmallSummary());
   EXPECT_TRUE(text.starts_with(
-      "robust instead of boinc: all credit +0.00 %; of 5 users 2 gain and 2 lose more than 2 %, "
-      "the median user +1.00 %.\nCompared with the change of all credit, more than 10 % are gained by 1 "
+      "robust instead of boinc: all credit +0.00 %; of 6 users 3 gain and 2 lose more than 2 %, "
+      "the median user +5.00 %.\nCompared with the change of all credit, more than 10 % are gained by 2 "
       "and lost by 1 of the users.\n"))
       << text;
   EXPECT_THAT(text, HasSubstr("users with the largest gains\n  user 5 "));
