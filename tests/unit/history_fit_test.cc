@@ -12,7 +12,9 @@
 #include "services/history/event_history.h"
 #include "services/history/fit.h"
 #include "services/history/fit_statistics.h"
+#include "services/lab/attack_file.h"
 #include "services/lab/fitted_world.h"
+#include "services/lab/report.h"
 #include "services/lab/world.h"
 #include "tests/support/temp_dir.h"
 
@@ -162,6 +164,7 @@ fleet::FleetOptions KnownWorld(std::uint64_t seed, fleet::Replication replicatio
   return world;
 }
 
+// The fit of the events that the world sends.
 Fit FitOfWorld(const fleet::FleetOptions& options) {
   const testing::TempDir dir;
   auto writer = events::EventWriter::Open(dir / "events.pb");
@@ -315,6 +318,35 @@ TEST(FittedWorld, GpusAreSlowedDownAndValuesStayInTheirRanges) {
   // Four times e/2 x 10.
   EXPECT_NEAR(options.parameters.gpu_peak_mu, 1 - std::log(2) + std::log(4) + std::log(10), 1e-9);
   EXPECT_EQ(options.parameters.gpu_peak_sigma, 0.5);
+}
+
+// What the fit is for: an attack gains as much in the fitted world as in the world that the records are of.
+TEST(FittedWorld, AttacksGainWhatTheyGainInTheOriginal) {
+  lab::LabOptions original{.hosts = 60, .jobs = 150, .seeds = 1};
+  original.parameters = lab::LabParameters();
+  original.parameters.error_rate = 0.03;
+  original.conditions = {{.policy = "boinc"}};
+  const auto attacks = lab::ReadAttacks({COBBLESTONE_SOURCE_DIR "/config/attacks/a00-none.yaml",
+                                         COBBLESTONE_SOURCE_DIR "/config/attacks/a02-bound.yaml",
+                                         COBBLESTONE_SOURCE_DIR "/config/attacks/a08-cherry-pick.yaml",
+                                         COBBLESTONE_SOURCE_DIR "/config/attacks/a10-recycle.yaml"});
+  ASSERT_TRUE(attacks.ok()) << attacks.status().message();
+  original.attacks = *attacks;
+  // Six attackers: the gain of a single one depends on how efficient its machine is.
+  for (lab::NamedAttack& attack : original.attacks) attack.share = 0.1;
+  const Fit fit = FitOfWorld(lab::WorldOf(original, original.conditions[0], 0, {}, 77));
+  lab::LabOptions fitted = original;
+  lab::UseFit(fit, &fitted);
+  fitted.conditions[0].sizes = fleet::SizeModel::kMeasured;
+  fitted.conditions[0].replication = lab::ReplicationOf(fit);
+  const auto expected = lab::RunLaboratory(original);
+  const auto measured = lab::RunLaboratory(fitted);
+  ASSERT_TRUE(expected.ok() && measured.ok());
+  for (std::size_t i = 0; i < expected->size(); ++i) {
+    const double gain = lab::SpreadOf((*expected)[i], &lab::Figures::gain).mean;
+    EXPECT_NEAR(lab::SpreadOf((*measured)[i], &lab::Figures::gain).mean / gain, 1, i == 0 ? 1e-9 : 0.3)
+        << (*expected)[i].id << ": " << gain;
+  }
 }
 
 TEST(PayingText, NamesTheAttacksThatPayByGainOrByIncome) {
