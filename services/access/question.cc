@@ -159,7 +159,8 @@ const std::vector<QuestionKind>& QuestionKinds() {
 }
 
 const std::vector<std::string_view>& LongQuestions() {
-  static const std::vector<std::string_view> kQuestions = {"/audit", "/ledger/sums", "/corrections"};
+  static const std::vector<std::string_view> kQuestions = {"/audit", "/ledger/sums", "/corrections",
+                                                           "/history/fit"};
   return kQuestions;
 }
 
@@ -170,6 +171,13 @@ Result<nlohmann::json> AnswerLong(Engine& engine, const Question& question,
     const auto since_days = parameters.Optional<std::uint32_t>("since_days", 0);
     if (!parameters.status().ok()) return parameters.status();
     return engine.Audit(progress, since_days);
+  }
+  if (question.path == "/history/fit") {
+    Parameters parameters(question);
+    const auto project = ProjectId(parameters.Required<std::uint32_t>("project"));
+    const auto app = parameters.Optional<std::uint64_t>("app", 0);
+    if (!parameters.status().ok()) return parameters.status();
+    return engine.FitWorld(project, AppId(app), progress);
   }
   if (question.path == "/corrections") {
     const auto request = CorrectionRequestOf(question);

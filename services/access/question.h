@@ -42,6 +42,7 @@ const std::vector<QuestionKind>& QuestionKinds();
 //   /backup/copy                       changes: copies log and states for a backup (Engine::CopyForBackup)
 //   /audit[?since_days=N]              long (Engine::Audit)
 //   `/ledger/sums?grants=P&postings=P[&from_start=1]`  long (Engine::SumLedger); P: places by partition, "17,4,0"
+//   /history/fit?project=P[&app=A]     long (Engine::FitWorld): the world of an app's hosts
 //   /corrections?...                   long (correction_question.h): effects of a reversal or repricing
 //   /tasks
 //   /idle                              {"idle"}: waits up to a second until the pipeline is idle

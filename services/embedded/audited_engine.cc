@@ -1,4 +1,5 @@
-// The engine as an audit reads it: each slot between two commits, and the durable records of the log.
+// The engine as an audit reads it, and what reads it in the same way: each slot between two commits, and the durable
+// records of the log.
 #include <chrono>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,8 @@
 #include "common/wire/control/topics.h"
 #include "services/audit/ledger_audit.h"
 #include "services/embedded/engine.h"
+#include "services/history/fit.h"
+#include "services/history/pipeline_history.h"
 #include "services/view/slot_rows.h"
 
 namespace cobblestone::embedded {
@@ -65,6 +68,17 @@ Result<nlohmann::json> Engine::Audit(
   report->outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   RememberAudit(report->outcome);
   return std::move(report->answer);
+}
+
+Result<nlohmann::json> Engine::FitWorld(
+    ProjectId project, AppId app,
+    const std::function<void(std::uint64_t done, std::uint64_t all)>& progress) {
+  AuditedEngine audited(*this);
+  const auto history = history::ReadPipeline(audited, project, app, progress);
+  if (!history.ok()) return history.status();
+  const auto fit = history::FitOf(*history);
+  if (!fit.ok()) return fit.status();
+  return history::FitJson(*fit);
 }
 
 }  // namespace cobblestone::embedded

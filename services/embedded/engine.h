@@ -153,6 +153,9 @@ class Engine {
   // file `audited` of the data directory.
   Result<nlohmann::json> Audit(const std::function<void(std::uint64_t done, std::uint64_t all)>& progress,
                                std::uint32_t since_days = 0);
+  // The world of an app's hosts, fitted to the ledger: history::FitJson. `app` 0: the project's only app.
+  Result<nlohmann::json> FitWorld(ProjectId project, AppId app,
+                                  const std::function<void(std::uint64_t done, std::uint64_t all)>& progress);
   // Of the last audit; stored in the data directory. None: no audit has run, or its outcome is unknown.
   [[nodiscard]] std::optional<audit::AuditOutcome> last_audit() const;
 

@@ -72,6 +72,8 @@ struct Attack {
   // After so many dispatched jobs the attacker waits until none is in progress, and takes a new identity; 0: never.
   std::uint32_t recycle_every = 0;
   NewIdentity identity = NewIdentity::kHost;
+  // An account manager reports so many times the machine's CPUs, their speed, and its work.
+  double reports = 1;
 
   friend bool operator==(const Attack&, const Attack&) = default;
 };

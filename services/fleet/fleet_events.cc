@@ -255,21 +255,22 @@ void Fleet::EmitTrickle(std::uint32_t at) {
 // An account manager's report about a machine, one event for each of its projects.
 void Fleet::EmitReport(std::uint32_t number) {
   Slot& slot = slots_[number];
+  const double factor = IsAttacker(number) ? options_.attack.reports : 1;
   ++slot.reports;
   for (std::uint32_t i = 0; i < slot.projects; ++i) {
     wire::EstimatedCredit report;
     report.machine = HostOf(number, slot.generation);
     report.host = HostId(report.machine);
-    report.cpus = slot.cores;
-    report.cpu_flops = slot.whetstone;
+    report.cpus = factor * slot.cores;
+    report.cpu_flops = factor * slot.whetstone;
     report.gpus = slot.gpu_flops > 0 ? 1 : 0;
     report.gpu_flops = slot.gpu_flops;
     for (const std::size_t r : {0, 1}) {
       if (r == 1 && slot.gpu_flops <= 0) continue;
       const Counters& counters = (*slot.reported)[i][r];
       report.counters.push_back({.resource = r == 0 ? credit::Resource::kCpu : slot.gpu,
-                                 .credit = counters.credit,
-                                 .run_time = counters.run_time,
+                                 .credit = factor * factor * counters.credit,
+                                 .run_time = factor * counters.run_time,
                                  .jobs = counters.jobs,
                                  .failed_jobs = counters.failed,
                                  .failed_run_time = counters.failed_run_time});

@@ -37,6 +37,10 @@ double Fleet::SizeOf(const Workunit& workunit) const {
     case SizeModel::kAccurate: return estimate * LogNormal(0, 0.1, u);
     case SizeModel::kNoisy: return estimate * LogNormal(0, 0.6, u);
     case SizeModel::kBimodal: return estimate * (u < 0.5 ? 0.05 : 1.95);
+    case SizeModel::kMeasured: {
+      const auto& sizes = app.model->sizes;
+      return estimate * sizes[static_cast<std::size_t>(u * static_cast<double>(sizes.size()))];
+    }
   }
   return estimate;
 }

@@ -2,6 +2,7 @@
 // table that ParameterTable() prints, and a test compares them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -62,6 +63,7 @@ enum class SizeModel : std::uint8_t {
   kAccurate,  // log-normal, sigma 0.1
   kNoisy,     // log-normal, sigma 0.6
   kBimodal,   // 0.05 or 1.95, each half of the jobs
+  kMeasured,  // one of AppModel::sizes
 };
 enum class Replication : std::uint8_t {
   kSingle,    // one result per workunit
@@ -88,6 +90,8 @@ struct AppModel {
   bool long_on_cpu =
       false;  // jobs for CPUs are twice as large as estimated, those for GPUs half as large; size_classes 1
   double double_at = 0;  // s: true sizes of workunits made from then on are twice as large; 0: never
+  // kMeasured: true size / E, ascending, all equally frequent.
+  std::array<double, 64> sizes{};
 };
 std::span<const AppModel> AppsOf(Preset preset);
 

@@ -49,7 +49,8 @@ class AttackReader {
       EachKey(
           root, [&](const std::string& key, const YAML::Node& value) { return Root(key, value); },
           "id, name, share, start, claim, benchmark, anonymous, fabricate, fabricate_share, build, keep_share, abort, "
-          "fail_every, late_every, rehome, repeat, identities, versions, trickles");
+          "fail_every, late_every, rehome, repeat, identities, versions, trickles, "
+          "reports");
       if (errors_.empty() && (attack_.id.empty() || attack_.name.empty()))
         Error(root.Mark(), "an attack needs `id` and `name`");
     } catch (const YAML::Exception& e) {
@@ -100,6 +101,10 @@ class AttackReader {
     if (key == "trickles") {
       attack_.trickles = true;
       return Count(key, value, 0, 20, &attack.trickles);
+    }
+    if (key == "reports") {
+      attack_.reports = true;
+      return Number(key, value, 1, 1e6, &attack.reports);
     }
     if (key == "late_every") return Count(key, value, 1, &attack.late_every);
     if (key == "repeat") return Count(key, value, 1, &attack.repeat);

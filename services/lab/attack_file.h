@@ -16,6 +16,7 @@ struct NamedAttack {
   double share = 0.01;         // attackers / honest hosts
   std::uint32_t versions = 1;  // CPU versions of the app, in the twin too
   bool trickles = false;       // jobs send trickles, in the twin too
+  bool reports = false;        // an account manager reports all machines, in the twin too
   fleet::Attack attack;
 };
 

@@ -41,7 +41,19 @@ constexpr std::pair<const char*, SizeModel> kSizeModels[] = {
     {"accurate", SizeModel::kAccurate}, {"noisy", SizeModel::kNoisy}, {"bimodal", SizeModel::kBimodal}};
 
 // Mean of true size / estimate.
-double MeanSize(SizeModel sizes) { return sizes == SizeModel::kNoisy ? std::exp(0.18) : 1; }
+double MeanSize(const fleet::AppModel& app) {
+  if (app.size != SizeModel::kMeasured) return app.size == SizeModel::kNoisy ? std::exp(0.18) : 1;
+  double sum = 0;
+  for (const double size : app.sizes) sum += size;
+  return sum / static_cast<double>(app.sizes.size());
+}
+
+// s, of the median host's job.
+double RunTimeOf(const fleet::AppModel& app, const fleet::Parameters& p) {
+  return app.fpops_est * MeanSize(app) *
+         (app.cpu ? p.cpu_samples / (1e9 * std::exp(p.core_speed_mu))
+                  : p.gpu_samples / (1e9 * std::exp(p.gpu_peak_mu)));
+}
 
 std::uint32_t DeviceOf(const replay::GrantRow& row) {
   if (row.version.anonymous()) return 2;
@@ -74,7 +86,7 @@ std::string NameOf(Replication replication) {
 std::string NameOf(SizeModel sizes) {
   for (const auto& [name, value] : kSizeModels)
     if (value == sizes) return name;
-  return "";
+  return "measured";
 }
 
 std::string NameOf(const Condition& condition) {
@@ -101,25 +113,31 @@ FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std:
   world.policy = condition.policy;
   world.attackers = attackers;
   world.attack = attack;
-  world.apps = {{.name = "lab",
-                 .fpops_est = kEstimate,
-                 .size = condition.sizes,
-                 .replication = condition.replication,
-                 .delay_bound = kDelayBound,
-                 .cpu = true,
-                 .gpu = world.parameters.gpu_hosts > 0,
-                 .threads = 1,
-                 .size_classes = 1,
-                 .trickles = named.trickles,
-                 .weight = 1,
-                 .source = "",
-                 .variants = named.versions - 1}};
-  const double run_time = kEstimate * MeanSize(condition.sizes) * world.parameters.cpu_samples /
-                          (1e9 * std::exp(world.parameters.core_speed_mu));
+  fleet::AppModel app{.name = "lab",
+                      .fpops_est = kEstimate,
+                      .size = condition.sizes,
+                      .replication = condition.replication,
+                      .delay_bound = kDelayBound,
+                      .cpu = true,
+                      .gpu = world.parameters.gpu_hosts > 0,
+                      .threads = 1,
+                      .size_classes = 1,
+                      .trickles = false,
+                      .weight = 1,
+                      .source = ""};
+  if (options.app) app = *options.app;
+  app.replication = condition.replication;
+  app.trickles = named.trickles;
+  app.variants = named.versions - 1;
+  world.apps = {app};
   // Whole hours: the last bits of exp() differ between machines.
+  constexpr double kMostDays = 3650;
   world.days =
-      std::max(1.0, std::ceil(static_cast<double>(options.jobs) * run_time * kSpareTime / 3600)) / 24;
+      std::min(kMostDays, std::max(1.0, std::ceil(static_cast<double>(options.jobs) *
+                                                  RunTimeOf(app, world.parameters) * kSpareTime / 3600)) /
+                              24);
   Shape(condition.world, &world);
+  if (named.reports) world.parameters.managed_hosts = 1;
   if (named.trickles) world.parameters.trickle_interval = kTrickleInterval;
   change();
   return world;
@@ -208,9 +226,10 @@ Result<std::vector<Measurement>> RunLaboratory(const LabOptions& options) {
     attackers.push_back(std::max<std::uint64_t>(
         1, static_cast<std::uint64_t>(std::llround(attack.share * static_cast<double>(options.hosts)))));
   // What the worlds of two attacks must have in common to have the same twin.
-  using TwinKey = std::tuple<std::uint64_t, std::uint32_t, bool>;
+  using TwinKey = std::tuple<std::uint64_t, std::uint32_t, bool, bool>;
   const auto key_of = [&](std::size_t i) {
-    return TwinKey(attackers[i], options.attacks[i].versions, options.attacks[i].trickles);
+    return TwinKey(attackers[i], options.attacks[i].versions, options.attacks[i].trickles,
+                   options.attacks[i].reports);
   };
   std::map<TwinKey, std::size_t> twins;  // place in `firsts`
   std::vector<std::size_t> firsts;       // of each twin: its first attack

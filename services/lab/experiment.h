@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,10 +28,12 @@ struct LabOptions {
   std::vector<Condition> conditions;
   fleet::Parameters parameters = {};  // of the uniform population; see LabParameters
   std::vector<std::string> changes;   // "name=value" that SetParameter accepts, of every world
-  std::uint64_t hosts = 300;          // honest
-  std::uint64_t jobs = 1000;          // of a person that count
-  std::uint32_t seeds = 5;            // 1, 2, ...
-  unsigned threads = 0;               // 0: one for each core. No figure depends on it
+  // Instead of the laboratory's app; its replication, versions and trickles are those of condition and attack.
+  std::optional<fleet::AppModel> app;
+  std::uint64_t hosts = 300;  // honest
+  std::uint64_t jobs = 1000;  // of a person that count
+  std::uint32_t seeds = 5;    // 1, 2, ...
+  unsigned threads = 0;       // 0: one for each core. No figure depends on it
   // Worlds that are finished, and all; may be empty. Never called by two threads at once.
   std::function<void(std::uint64_t done, std::uint64_t all)> progress;
 };

@@ -194,6 +194,7 @@ std::string AttackText(const NamedAttack& named) {
   add(attack.rehome, "rehome", "yes");
   add(attack.repeat > 0, "repeat", std::to_string(attack.repeat));
   add(attack.trickles > 0, "trickles", std::to_string(attack.trickles));
+  add(attack.reports != 1, "reports", Digits(attack.reports));
   if (attack.version_every > 0)
     text += "versions:\n  count: " + std::to_string(named.versions) +
             "\n  every: " + std::to_string(attack.version_every) + "\n";

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "common/credit/policies/policy.h"
 #include "common/wire/events/event_codec.h"
@@ -89,9 +90,45 @@ std::string WithApp(const wire::Event& event, const Apps& apps) {
   return wire::EncodeEvent(changed);
 }
 
-Status RunOnce(const ReplayOptions& options, const std::string& policy, const Apps& apps, Output& grants_out,
+// What an app's event becomes in a run.
+struct Rules {
+  std::string policy;
+  const Apps* apps = nullptr;
+
+  [[nodiscard]] bool Change() const { return !policy.empty() || !apps->empty(); }
+  [[nodiscard]] std::string Apply(const wire::Event& event) const {
+    std::string bytes = apps->empty() ? wire::EncodeEvent(event) : WithApp(event, *apps);
+    if (policy.empty()) return bytes;
+    const auto changed = wire::ParseEvent(bytes);
+    return changed.ok() ? WithPolicy(*changed, policy) : bytes;
+  }
+};
+
+void Count(const GrantRow& row, std::size_t device, PolicyTotals& totals) {
+  if (row.kind == wire::GrantKind::kFinal) {
+    ++totals.grants;
+  } else {
+    const bool partial = row.kind == wire::GrantKind::kPartial;
+    ++(partial ? totals.partials : totals.reversals);
+    (partial ? totals.partial_micro : totals.reversal_micro) += row.micro;
+  }
+  totals.micro += row.micro;
+  totals.by_app[row.app.value] += row.micro;
+  totals.by_device[device] += row.micro;
+  totals.by_host[row.host.value][device] += row.micro;
+  if (row.user) totals.by_user[row.user.value] += row.micro;
+}
+
+// `later`: the rules from options.switch_at on, if that is set.
+Status RunOnce(const ReplayOptions& options, const Rules& first, const Rules& later, Output& grants_out,
                Output& state_out, ReplaySummary& summary, PolicyTotals& totals) {
   LockstepPipeline* running = nullptr;
+  const Rules* rules = &first;
+  bool counts = options.switch_at == 0;
+  std::uint64_t counted_from = 0;  // line
+  double latest = 0;               // event time
+  std::map<std::pair<std::uint32_t, std::uint64_t>, wire::Event>
+      apps;  // newest event of each, as in the file
   // Versions of dispatched jobs, for the rows of partial grants and reversals, which contain none.
   std::map<std::pair<ProjectId, ResultId>, AppVersionId> versions;
   LockstepPipeline pipeline(options.partitions, [&](const GrantRow& emitted) {
@@ -99,17 +136,9 @@ Status RunOnce(const ReplayOptions& options, const std::string& policy, const Ap
     if (row.kind != wire::GrantKind::kFinal) {
       if (const auto sent = versions.find({row.project, row.result}); sent != versions.end())
         row.version = sent->second;
-      const bool partial = row.kind == wire::GrantKind::kPartial;
-      ++(partial ? totals.partials : totals.reversals);
-      (partial ? totals.partial_micro : totals.reversal_micro) += row.micro;
-    } else {
-      ++totals.grants;
     }
-    totals.micro += row.micro;
-    totals.by_app[row.app.value] += row.micro;
-    totals.by_device[static_cast<std::size_t>(DeviceClass(row, CatalogueOf(*running, row.project)))] +=
-        row.micro;
-    totals.by_host[row.host.value] += row.micro;
+    if (counts && row.event >= counted_from)
+      Count(row, static_cast<std::size_t>(DeviceClass(row, CatalogueOf(*running, row.project))), totals);
     if (grants_out.path.empty()) return Status::Ok();
     return grants_out.Line(GrantRowJson(row));
   });
@@ -138,16 +167,13 @@ Status RunOnce(const ReplayOptions& options, const std::string& policy, const Ap
     if (!bytes.empty()) {
       ++summary.events;
       const auto kind = wire::PeekKind(bytes);
-      if (kind == wire::EventKind::kApp && (!policy.empty() || !apps.empty())) {
-        auto event = wire::ParseEvent(bytes);
-        if (event.ok() && !apps.empty()) {
-          changed = WithApp(*event, apps);
-          bytes = changed;
-          event = wire::ParseEvent(bytes);
-        }
-        if (event.ok() && !policy.empty()) {
-          changed = WithPolicy(*event, policy);
-          bytes = changed;
+      if (kind == wire::EventKind::kApp) {
+        if (const auto event = wire::ParseEvent(bytes); event.ok()) {
+          apps[{event->head.project.value, std::get<wire::AppChange>(event->body).app.value}] = *event;
+          if (rules->Change()) {
+            changed = rules->Apply(*event);
+            bytes = changed;
+          }
         }
       } else if (kind == wire::EventKind::kDispatch) {
         if (const auto event = wire::ParseEvent(bytes); event.ok()) {
@@ -162,10 +188,30 @@ Status RunOnce(const ReplayOptions& options, const std::string& policy, const Ap
         });
         if (!fed.ok()) return fed;
       }
+      const double time = wire::PeekEventTime(bytes).value_or(0);
+      latest = std::max(latest, time);
+      if (!counts && time >= options.switch_at) {
+        counts = true;
+        counted_from = item.line;
+        rules = &later;
+        for (auto& [key, app] : apps) {
+          if (&later == &first) break;
+          app.head.time = time;
+          app.head.id = std::uint64_t{1} << 60;  // no event of the project has this number
+          if (Status s = pipeline.Feed(rules->Apply(app), item.line, false); !s.ok()) return s;
+        }
+      }
     }
     if (Status s = pipeline.Feed(bytes, item.line, item.barrier); !s.ok()) return s;
   }
   if (Status s = pipeline.Finish(); !s.ok()) return s;
+  if (!counts) {
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  "no event is as late as --switch-at %.0f; the latest event has time %.0f",
+                  options.switch_at, latest);
+    return Status::InvalidArgument(text);
+  }
   summary.refused = pipeline.refused();
   if (!state_out.path.empty())
     return pipeline.WriteState([&](const std::string& row) { return state_out.Line(row); });
@@ -176,20 +222,6 @@ std::string RunName(const std::string& policy, const std::string& apps) {
   if (policy.empty() && apps.empty()) return "as in the file";
   const std::string file = std::filesystem::path(apps).filename().string();
   return policy + (policy.empty() || apps.empty() ? "" : ", ") + file;
-}
-
-std::string Credits(credit::MicroTotal micro) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.6f", static_cast<double>(micro) / 1e6);
-  return text;
-}
-
-std::string Row(const std::string& name, credit::MicroTotal a, credit::MicroTotal b) {
-  char text[256];
-  const double ratio = a == 0 ? 0 : 100.0 * (static_cast<double>(b) / static_cast<double>(a) - 1);
-  std::snprintf(text, sizeof text, "  %-24s %20s %20s %20s %9.2f %%\n", name.c_str(), Credits(a).c_str(),
-                Credits(b).c_str(), Credits(b - a).c_str(), ratio);
-  return text;
 }
 
 }  // namespace
@@ -213,61 +245,22 @@ Result<ReplaySummary> Replay(const ReplayOptions& options) {
   const auto compare_apps = ReadApps(options.compare_apps);
   if (!compare_apps.ok()) return compare_apps.status();
   summary.first.policy = RunName(options.policy, options.apps);
-  if (Status s = RunOnce(options, options.policy, *apps, grants, state, summary, summary.first); !s.ok())
-    return s;
+  if (options.switch_at != 0 && (!options.compares() || !(options.switch_at > 0)))
+    return Status::InvalidArgument(
+        "--switch-at is an event time in UNIX seconds, at which the second run changes its rules: give "
+        "--compare-policy or --compare-apps too");
+  const Rules rules{options.policy, &*apps};
+  if (Status s = RunOnce(options, rules, rules, grants, state, summary, summary.first); !s.ok()) return s;
   if (options.compares()) {
     Output nothing;
     summary.second.policy = RunName(options.compare_policy, options.compare_apps);
     ReplaySummary ignored;
-    if (Status s = RunOnce(options, options.compare_policy, *compare_apps, nothing, nothing, ignored,
-                           summary.second);
-        !s.ok())
+    const Rules compared{options.compare_policy, &*compare_apps};
+    const Rules& before = options.switch_at > 0 ? rules : compared;
+    if (Status s = RunOnce(options, before, compared, nothing, nothing, ignored, summary.second); !s.ok())
       return s;
   }
   return summary;
-}
-
-std::string DescribeComparison(const ReplaySummary& summary) {
-  const PolicyTotals& a = summary.first;
-  const PolicyTotals& b = summary.second;
-  char head[256];
-  std::snprintf(head, sizeof head, "  %-24s %20s %20s %20s %11s\n", "", a.policy.c_str(), b.policy.c_str(),
-                "difference", "");
-  std::string text = head;
-  text += Row("all", a.micro, b.micro);
-  if (a.partials + b.partials > 0) {
-    text += Row("trickle payments", a.partial_micro, b.partial_micro);
-    text += Row("final grants", a.micro - a.partial_micro - a.reversal_micro,
-                b.micro - b.partial_micro - b.reversal_micro);
-    text += Row("reversed", a.reversal_micro, b.reversal_micro);
-  }
-  std::map<std::uint64_t, std::pair<credit::MicroTotal, credit::MicroTotal>> apps;
-  for (const auto& [app, micro] : a.by_app) apps[app].first = micro;
-  for (const auto& [app, micro] : b.by_app) apps[app].second = micro;
-  for (const auto& [app, pair] : apps) text += Row("app " + std::to_string(app), pair.first, pair.second);
-  static constexpr const char* kDevices[] = {"CPU versions", "GPU versions", "anonymous platform"};
-  for (std::size_t d = 0; d < 3; ++d) text += Row(kDevices[d], a.by_device[d], b.by_device[d]);
-
-  std::map<std::uint64_t, std::pair<credit::MicroTotal, credit::MicroTotal>> by_host;
-  for (const auto& [host, micro] : a.by_host) by_host[host].first = micro;
-  for (const auto& [host, micro] : b.by_host) by_host[host].second = micro;
-  std::vector<std::pair<credit::MicroTotal, std::uint64_t>> change;
-  for (const auto& [host, pair] : by_host) change.emplace_back(pair.second - pair.first, host);
-  std::sort(change.begin(), change.end());
-  const std::size_t shown = std::min<std::size_t>(5, change.size());
-  text += "hosts with the largest gains\n";
-  for (std::size_t i = 0; i < shown; ++i) {
-    const auto& [difference, host] = change[change.size() - 1 - i];
-    if (difference <= 0) break;
-    text += Row("host " + std::to_string(host), by_host[host].first, by_host[host].second);
-  }
-  text += "hosts with the largest losses\n";
-  for (std::size_t i = 0; i < shown; ++i) {
-    const auto& [difference, host] = change[i];
-    if (difference >= 0) break;
-    text += Row("host " + std::to_string(host), by_host[host].first, by_host[host].second);
-  }
-  return text;
 }
 
 }  // namespace cobblestone::replay

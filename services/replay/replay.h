@@ -1,5 +1,5 @@
 // Replay: sends a file of events through the pipeline in lockstep, in memory, under a chosen policy. Used for
-// what-if comparisons and to reproduce BOINC's numbers. Invariant: the outcome depends on the file and the
+// what-if comparisons (comparison.h) and to reproduce BOINC's numbers. Invariant: the outcome depends on the file and the
 // policy only, not on the number of partitions. The two output formats are public: docs/guides/what-if.md.
 #pragma once
 
@@ -100,6 +100,9 @@ struct ReplayOptions {
   // A file of events that override the events about the same apps in `file`; empty: none.
   std::string apps;
   std::string compare_apps;  // the same for the second run
+  // UNIX s. The second run is as the first until the first event of this time or later; then each app changes to the
+  // policy and event of the second run. Only what is decided from then on counts, in both runs. 0: from the beginning.
+  double switch_at = 0;
   std::uint32_t partitions = 1;
   std::uint32_t project = 1;  // for golden files, which name no project
   // s of event time between generated ticks; 0: only the ticks of the file.
@@ -111,6 +114,9 @@ struct ReplayOptions {
   [[nodiscard]] bool compares() const { return !compare_policy.empty() || !compare_apps.empty(); }
 };
 
+// Credit by kind of device: versions for CPUs, for GPUs, anonymous platform.
+using DeviceTotals = std::array<credit::MicroTotal, 3>;
+
 struct PolicyTotals {
   std::string policy;
   std::uint64_t grants = 0;  // results
@@ -120,8 +126,9 @@ struct PolicyTotals {
   credit::MicroTotal partial_micro = 0;   // part of `micro` paid by trickles
   credit::MicroTotal reversal_micro = 0;  // reversed credit; at most 0
   std::map<std::uint64_t, credit::MicroTotal> by_app;
-  std::array<credit::MicroTotal, 3> by_device{};  // CPU, GPU, anonymous
-  std::unordered_map<std::uint64_t, credit::MicroTotal> by_host;
+  DeviceTotals by_device{};
+  std::unordered_map<std::uint64_t, DeviceTotals> by_host;
+  std::unordered_map<std::uint64_t, credit::MicroTotal> by_user;
 };
 
 struct ReplaySummary {
@@ -133,9 +140,7 @@ struct ReplaySummary {
   PolicyTotals second;  // empty policy: no second run
 };
 
+// InvalidArgument: an option is wrong, or no event is as late as `switch_at`.
 Result<ReplaySummary> Replay(const ReplayOptions& options);
-
-// Compares two policies: totals, by app, by device class, and the hosts that gain and lose most.
-std::string DescribeComparison(const ReplaySummary& summary);
 
 }  // namespace cobblestone::replay

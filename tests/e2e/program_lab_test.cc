@@ -100,5 +100,91 @@ TEST(ProgramLab, ErrorsNameWhatIsWrong) {
   EXPECT_THAT(sizes.err, HasSubstr("known are accurate, noisy, bimodal"));
 }
 
+// ---- The world of a project's own records ----------------------------------------------------------------------
+
+class ProgramLabLedger : public ::testing::Test {
+ protected:
+  Finished Run(std::vector<std::string> arguments) { return RunProgram(dir_.path(), std::move(arguments)); }
+  // `lab run` with attack A10, small and without progress.
+  Finished Lab(const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {
+        "lab", "run", std::string(kAttacks) + "a10-recycle.yaml", "--hosts", "20", "--seeds", "1", "--quiet"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Run(std::move(arguments));
+  }
+
+  testing::TempDir dir_;
+};
+
+TEST_F(ProgramLabLedger, AttacksTheProjectsOwnWorldFromItsDataDirectoryOrItsEvents) {
+  ASSERT_EQ(Run({"fleet", "run", "--hosts", "80", "--days", "8", "--like", "seti", "--projects", "1",
+                 "--policy", "boinc", "--out", "events.pb", "--quiet"})
+                .code,
+            0);
+  ASSERT_EQ(Run({"ingest", "events.pb", "--data", "data"}).code, 0);
+  const Finished several = Lab({"--from-ledger", "data"});
+  EXPECT_EQ(several.code, 2);
+  EXPECT_THAT(several.err,
+              ::testing::ContainsRegex("several apps: 1 multibeam .*, 2 astropulse .*choose one with --app"));
+
+  nlohmann::json fits[2];
+  for (const std::string place : {"data", "events.pb"}) {
+    const Finished run = Lab({"--from-ledger", place, "--app", "1", "--jobs", "40", "--json", "lab.json"});
+    ASSERT_EQ(run.code, 0) << run.err;
+    EXPECT_THAT(run.out, HasSubstr("world of app 1 multibeam: "));
+    EXPECT_THAT(run.out, HasSubstr("40 results of each attacker count"));
+    EXPECT_THAT(run.out, HasSubstr("boinc, double replication, measured sizes\n"));
+    EXPECT_THAT(run.out, HasSubstr("robust, double replication, measured sizes: "));
+    const auto json = nlohmann::json::parse(ContentOf(dir_ / "lab.json"));
+    EXPECT_EQ(json["measurements"].size(), 2u);
+    fits[place == "data" ? 0 : 1] = json["ledger"];
+  }
+  // The ledger and the events tell the same: from the same results, but for rounding in sums of another order.
+  ASSERT_EQ(fits[0]["figures"].size(), fits[1]["figures"].size());
+  EXPECT_GE(fits[0]["figures"].size(), 25u);
+  EXPECT_EQ(fits[0]["results"], fits[1]["results"]);
+  for (std::size_t i = 0; i < fits[0]["figures"].size(); ++i) {
+    const nlohmann::json& ledger = fits[0]["figures"][i];
+    const nlohmann::json& events = fits[1]["figures"][i];
+    EXPECT_EQ(ledger["name"], events["name"]);
+    EXPECT_EQ(ledger["results"], events["results"]) << ledger["name"];
+    EXPECT_NEAR(ledger["value"].get<double>() / std::max(1e-300, events["value"].get<double>()),
+                events["value"] == 0 ? 0 : 1, 0.01)
+        << ledger["name"];
+  }
+}
+
+TEST_F(ProgramLabLedger, AnErrorSaysWhatIsMissing) {
+  ASSERT_EQ(Run({"fleet", "run", "--hosts", "60", "--days", "3", "--like", "seti", "--projects", "1", "--set",
+                 "bound_factor=24", "--policy", "boinc", "--out", "first.jsonl", "--quiet"})
+                .code,
+            0);
+  // From the second day on the app has another policy.
+  ASSERT_EQ(Run({"generate", "--results", "30", "--hosts", "10", "few.jsonl"}).code, 0);
+  std::ofstream(dir_ / "both.jsonl")
+      << ContentOf(dir_ / "first.jsonl")
+      << R"({"id":"2","project":1,"time":1700300000,"app":{"app":"1","policy":"creditnew"}})"
+      << "\n";
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"--from-ledger", "nowhere"}, "nowhere"},
+      {{"--from-ledger", "few.jsonl"}, "too few results for a fit"},
+      {{"--from-ledger", "first.jsonl", "--app", "7"}, "no valid results of app 7"},
+      {{"--from-ledger", "first.jsonl", "--project", "4"}, "no events of project 4"},
+      {{"--from-ledger", "first.jsonl", "--world", "mixed"}, "--world"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Finished run = Lab(arguments);
+    EXPECT_NE(run.code, 0) << message;
+    EXPECT_THAT(run.err, HasSubstr(message));
+  }
+  ASSERT_EQ(Run({"ingest", "both.jsonl", "--data", "both"}).code, 0);
+  for (const std::string place : {"both.jsonl", "both"}) {
+    const Finished mixed = Lab({"--from-ledger", place, "--app", "1"});
+    EXPECT_EQ(mixed.code, 2) << place;
+    EXPECT_THAT(mixed.err,
+                HasSubstr("app 1 has had several policies: boinc, creditnew; name those to compare"));
+  }
+}
+
 }  // namespace
 }  // namespace cobblestone

@@ -201,6 +201,26 @@ TEST(Factors, GoBackToTheDefaultInStepsWhenProjectsLeave) {
 }
 
 // A factor that a GPU-only app uses must not come back as a report (S000 gives no rule; the factor would feed itself).
+// The attack A19 of the laboratory's list: one project reports ten times its scale, to raise what GPU-only projects pay,
+// and any recent credit, to raise its weight. A mean weighted by recent credit would follow: with the share r it is
+// 1 + 9 r times the honest scale.
+TEST(Factors, TenTimesTheScaleOfOneProjectMovesNobodysCredit) {
+  for (const double share : {0.1, 0.5, 0.9, 0.999999}) {
+    std::vector<VersionReport> reports;
+    for (std::uint32_t project = 1; project <= 4; ++project) reports.push_back(Version(project, 0.2));
+    // Of all recent credit, that of the liar is `share`.
+    reports.push_back(Version(5, 2, 4000 * share / (1 - share)));
+    double weighted = 0;
+    double all = 0;
+    for (const VersionReport& report : reports) {
+      weighted += report.recent_credit * *report.scale;
+      all += report.recent_credit;
+    }
+    EXPECT_NEAR(weighted / all / 0.2, 1 + 9 * share, 1e-6);
+    EXPECT_EQ(Of(reports).factor, 0.2) << share;
+  }
+}
+
 TEST(Factors, TheScaleOfAGpuOnlyAppNeverEnters) {
   std::vector<VersionReport> reports{Version(1, 0.2), Version(2, 0.25), Version(3, 0.5)};
   const Factor without = Of(reports);

@@ -58,6 +58,7 @@ TEST(LabSearch, AnAttackIsReadFromItsTextAsItWas) {
   all.pattern = fleet::ClaimPattern::kSawtooth;
   all.anonymous = true;
   all.fabricate_share = 0.25;
+  all.reports = 7;
   all.build = 12;
   all.late_every = 7;
   all.rehome = false;  // not together with identities

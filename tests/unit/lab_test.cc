@@ -117,7 +117,7 @@ TEST(LabAttackFile, EachKeyIsRead) {
       "a.yaml",
       "id: X\nname: all\nshare: 0.1\nstart: 7\nbenchmark: 1e9\nfabricate: yes\n"
       "keep_share: 0.5\nabort: project\nfail_every: 8\n"
-      "trickles: 3\nanonymous: yes\nfabricate_share: 0.25\nbuild: 20\nlate_every: 6\nrepeat: 2\n"
+      "trickles: 3\nreports: 50\nanonymous: yes\nfabricate_share: 0.25\nbuild: 20\nlate_every: 6\nrepeat: 2\n"
       "versions: {count: 5, every: 11}\n"
       "claim: {pattern: ramp, channel: benchmark, factor: 24, growth: 1.5, period: 3, "
       "first_jobs: 4}\nidentities: {every: 9, new: account}\n");
@@ -142,11 +142,13 @@ TEST(LabAttackFile, EachKeyIsRead) {
                         .trickles = 3,
                         .repeat = 2,
                         .recycle_every = 9,
-                        .identity = fleet::NewIdentity::kAccount};
+                        .identity = fleet::NewIdentity::kAccount,
+                        .reports = 50};
   EXPECT_EQ(read->attack, expected);
   EXPECT_DOUBLE_EQ(read->share, 0.1);
   EXPECT_EQ(read->versions, 5u);
   EXPECT_TRUE(read->trickles);
+  EXPECT_TRUE(read->reports);
   EXPECT_TRUE(lab::ParseAttack("a.yaml", "id: X\nname: x\nrehome: yes\n")->attack.rehome);
 }
 
@@ -441,6 +443,45 @@ TEST(LabOutcome, PaymentsByTricklesBelongToTheirJob) {
     more += with->jobs[i].granted > without->jobs[i].granted * 1.1 ? 1 : 0;
   }
   EXPECT_GT(more, 100u);
+}
+
+TEST(LabStrategy, ReportsOfAMachineAreWhatTheAttackSaysAndGrantNothing) {
+  lab::LabOptions options;
+  options.parameters = lab::LabParameters();
+  options.hosts = 10;
+  options.jobs = 80;
+  const auto world_of = [&](const Attack& attack) {
+    return lab::WorldOf(options, {.policy = "robust"}, 1, attack, 1, {.reports = true});
+  };
+  const auto reports_of = [&](const Attack& attack) {
+    std::vector<wire::EstimatedCredit> reports;
+    fleet::Fleet world(world_of(attack), {});
+    for (std::string_view bytes; world.Next(&bytes);) {
+      const auto event = wire::ParseEvent(bytes);
+      const auto* report = std::get_if<wire::EstimatedCredit>(&event->body);
+      if (report != nullptr && report->machine >= fleet::kFirstAttacker) reports.push_back(*report);
+    }
+    return reports;
+  };
+  const auto honest = reports_of({});
+  const auto attack = reports_of({.reports = 1000});
+  ASSERT_GE(honest.size(), 3u);
+  ASSERT_EQ(attack.size(), honest.size());
+  EXPECT_EQ(attack.back().cpus, 1000 * honest.back().cpus);
+  EXPECT_EQ(attack.back().cpu_flops, 1000 * honest.back().cpu_flops);
+  ASSERT_GT(honest.back().counters.at(0).credit, 0);
+  EXPECT_NEAR(attack.back().counters[0].credit / honest.back().counters[0].credit, 1e6, 1);
+  EXPECT_EQ(attack.back().counters[0].jobs, honest.back().counters[0].jobs);
+
+  const auto twin = lab::RunWorld(world_of({}));
+  const auto granted = lab::RunWorld(world_of({.reports = 1000}));
+  ASSERT_TRUE(twin.ok() && granted.ok());
+  ASSERT_GT(twin->jobs.size(), 300u);
+  ASSERT_EQ(granted->jobs.size(), twin->jobs.size());
+  for (std::size_t i = 0; i < twin->jobs.size(); ++i) {
+    EXPECT_EQ(granted->jobs[i].host, twin->jobs[i].host);
+    EXPECT_EQ(granted->jobs[i].granted, twin->jobs[i].granted);
+  }
 }
 
 TEST(LabStrategy, AnAnonymousAttackerRunsAnAnonymousVersion) {

@@ -5,22 +5,29 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "common/credit/policies/policy.h"
+#include "services/commands/trial/lab_ledger.h"
+#include "services/lab/fitted_world.h"
 #include "services/lab/report.h"
 #include "services/lab/search.h"
 
 namespace cobblestone::commands {
 namespace {
 
+constexpr std::uint64_t kDefaultJobs = 1000;
+
 struct LabRunOptions {
   lab::LabOptions lab;
   std::vector<std::string> attacks;
-  std::vector<std::string> policies = {"boinc", "creditnew"};
-  std::vector<std::string> replications = {"single", "double", "adaptive", "advised"};
+  LedgerPlaceOptions ledger;
+  std::vector<std::string> policies;      // none: boinc, creditnew
+  std::vector<std::string> replications;  // none: all
+  std::uint64_t jobs = 0;                 // 0: kDefaultJobs
   std::vector<std::string> sizes = {"noisy"};
   std::vector<std::string> worlds = {"uniform"};
   std::vector<std::string> parameters;
@@ -53,7 +60,6 @@ std::vector<std::string> Words(const std::vector<std::string>& lists) {
 }
 
 Status ReadParameters(const std::vector<std::string>& assignments, lab::LabOptions* options) {
-  options->parameters = lab::LabParameters();
   options->changes = assignments;
   fleet::Parameters changed = options->parameters;
   for (const std::string& assignment : assignments) {
@@ -75,18 +81,51 @@ Result<lab::Condition> ConditionOf(const std::string& policy, const std::string&
   return lab::Condition{policy, *results, *model, *population};
 }
 
-Result<lab::LabOptions> LabOptionsOf(const LabRunOptions& options) {
+// The policy that priced the fitted results, and robust.
+Result<std::vector<std::string>> PoliciesOf(const history::Fit& fit) {
+  std::string names;
+  for (const std::string& policy : fit.policies) names += (names.empty() ? "" : ", ") + policy;
+  const std::string app = "app " + std::to_string(fit.app);
+  if (fit.policies.size() != 1)
+    return Status::InvalidArgument(app + " has had several policies: " + names +
+                                   "; name those to compare with --policy");
+  const std::string& policy = fit.policies.front();
+  if (policy == "assigned" || policy == "reported-flops" || policy == "none")
+    return Status::InvalidArgument(
+        app + " has policy " + policy +
+        ", which the laboratory cannot price; name policies to compare with --policy");
+  if (policy == "robust") return std::vector<std::string>{policy};
+  return std::vector<std::string>{policy, "robust"};
+}
+
+Result<lab::LabOptions> LabOptionsOf(const LabRunOptions& options, const std::optional<history::Fit>& fit) {
   lab::LabOptions wanted = options.lab;
   auto attacks = lab::ReadAttacks(options.attacks);
   if (!attacks.ok()) return attacks.status();
   wanted.attacks = *std::move(attacks);
+  wanted.parameters = lab::LabParameters();
+  std::vector<std::string> policies = Words(options.policies);
+  std::vector<std::string> replications = Words(options.replications);
+  if (fit) {
+    lab::UseFit(*fit, &wanted);
+    if (replications.empty()) replications = {lab::NameOf(lab::ReplicationOf(*fit))};
+    if (policies.empty()) {
+      auto own = PoliciesOf(*fit);
+      if (!own.ok()) return own.status();
+      policies = *std::move(own);
+    }
+  }
+  if (policies.empty()) policies = {"boinc", "creditnew"};
+  if (replications.empty()) replications = {"single", "double", "adaptive", "advised"};
+  wanted.jobs = options.jobs > 0 ? options.jobs : fit ? lab::JobsOf(*fit) : kDefaultJobs;
   if (Status status = ReadParameters(options.parameters, &wanted); !status.ok()) return status;
-  for (const std::string& policy : Words(options.policies)) {
-    for (const std::string& replication : Words(options.replications)) {
+  for (const std::string& policy : policies) {
+    for (const std::string& replication : replications) {
       for (const std::string& sizes : Words(options.sizes)) {
         for (const std::string& world : Words(options.worlds)) {
           auto condition = ConditionOf(policy, replication, sizes, world);
           if (!condition.ok()) return condition.status();
+          if (fit) condition->sizes = fleet::SizeModel::kMeasured;
           wanted.conditions.push_back(*std::move(condition));
         }
       }
@@ -96,12 +135,27 @@ Result<lab::LabOptions> LabOptionsOf(const LabRunOptions& options) {
 }
 
 int RunLab(const LabRunOptions& options) {
-  auto wanted = LabOptionsOf(options);
+  std::optional<history::Fit> fit;
+  if (!options.ledger.path.empty()) {
+    LedgerPlaceOptions place = options.ledger;
+    place.quiet = options.quiet;
+    auto fitted = FitLedger(place);
+    if (!fitted.ok()) return ReportError(fitted.status());
+    fit = *std::move(fitted);
+  }
+  auto wanted = LabOptionsOf(options, fit);
   if (!wanted.ok()) return ReportError(wanted.status());
   // A report that cannot be written is known before hours of simulation.
   for (const std::string& path : {options.json, options.html}) {
     if (path.empty()) continue;
     if (Status status = WriteReport(path, ""); !status.ok()) return ReportError(status);
+  }
+  if (fit) {
+    std::fputs((cli::TerminalLines(lab::FitText(*fit)) + "\n" + std::to_string(wanted->jobs) +
+                " results of each attacker count\n\n")
+                   .c_str(),
+               stdout);
+    std::fflush(stdout);
   }
   Progress progress("worlds", options.quiet);
   wanted->progress = [&](std::uint64_t done, std::uint64_t all) {
@@ -111,8 +165,11 @@ int RunLab(const LabRunOptions& options) {
   progress.Finish();
   if (!measured.ok()) return ReportError(measured.status());
   std::fputs(lab::ReportTable(*measured).c_str(), stdout);
+  if (fit) std::fputs(("\n" + lab::PayingText(*measured)).c_str(), stdout);
   if (!options.json.empty()) {
-    const Status status = WriteReport(options.json, lab::ReportJson(*wanted, *measured).dump(2) + "\n");
+    nlohmann::json report = lab::ReportJson(*wanted, *measured);
+    if (fit) report["ledger"] = history::FitJson(*fit);
+    const Status status = WriteReport(options.json, report.dump(2) + "\n");
     if (!status.ok()) return ReportError(status);
   }
   if (!options.html.empty()) {
@@ -135,6 +192,7 @@ struct LabSearchOptions {
 
 int SearchLab(const LabSearchOptions& options) {
   lab::SearchOptions wanted = options.search;
+  wanted.lab.parameters = lab::LabParameters();
   if (Status status = ReadParameters(options.parameters, &wanted.lab); !status.ok())
     return ReportError(status);
   const auto condition = ConditionOf(options.policy, options.replication, options.sizes, options.world);
@@ -171,26 +229,42 @@ void AddLab(Program& program) {
       "Runs attacks and their attack-free twins through the pipeline, and compares them",
       [](Verb& sub, LabRunOptions& options) {
         sub.Add("ATTACK", options.attacks, "files of attacks, or directories of such files").Required();
-        sub.Add("--policy", options.policies, "policies, separated by commas (default: boinc,creditnew)")
+        sub.Add("--from-ledger", options.ledger.path,
+                "a project's data directory, configuration (.yaml) or file of events: attacks its own\n"
+                "population and app, and compares its policy with robust")
+            .Type("PLACE");
+        sub.Add("--project", options.ledger.project, "number of the project of --from-ledger")
+            .ShowDefault()
+            .Type("P");
+        sub.Add("--app", options.ledger.app, "app of --from-ledger (default: the only one with results)")
+            .Type("A");
+        sub.Add(
+               "--policy", options.policies,
+               "policies, separated by commas (default: boinc,creditnew; with --from-ledger the app's, robust)")
             .OneEach()
             .Type("NAME,...");
-        sub.Add("--replication", options.replications, "of single, double, adaptive, advised (default: all)")
+        sub.Add("--replication", options.replications,
+                "of single, double, adaptive, advised (default: all; with --from-ledger the app's)")
             .OneEach()
             .Type("NAME,...");
         sub.Add("--sizes", options.sizes,
                 "how true sizes deviate from estimates: of accurate, noisy, bimodal (default: noisy)")
             .OneEach()
+            .Excludes("--from-ledger")
             .Type("NAME,...");
         sub.Add("--world", options.worlds, "of " + lab::WorldNames() + " (default: uniform)")
             .OneEach()
+            .Excludes("--from-ledger")
             .Type("NAME,...");
         sub.Add("--seeds", options.lab.seeds, "number of seeds, from 1")
             .ShowDefault()
             .Between(1, 10000)
             .Type("N");
         sub.Add("--hosts", options.lab.hosts, "number of honest hosts").ShowDefault().Positive().Type("N");
-        sub.Add("--jobs", options.lab.jobs, "granted results of each attacker that count")
-            .ShowDefault()
+        sub.Add(
+               "--jobs", options.jobs,
+               "granted results of each attacker that count (default: 1000; with --from-ledger those of its\n"
+               "busiest tenth of hosts, from 100 to 1000)")
             .Between(20, 1000000)
             .Type("N");
         sub.Add("--threads", options.lab.threads, "worlds that run at once, from 1 (default: one per core)")
@@ -208,7 +282,7 @@ void AddLab(Program& program) {
   run.Footer(
       "docs/lab.md describes the files of attacks and defines each figure.\n\n"
       "Examples:  cobblestone lab run config/attacks --html fairness.html\n"
-      "           cobblestone lab run config/attacks/a03-time-ramp.yaml --policy boinc --sizes noisy,bimodal");
+      "           cobblestone lab run config/attacks --from-ledger /var/lib/cobblestone --app 5");
   Verb search = AddVerb<LabSearchOptions>(
       program, verb, "search", "Searches for the attack that gains most under a policy",
       [](Verb& sub, LabSearchOptions& options) {

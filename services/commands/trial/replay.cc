@@ -1,9 +1,11 @@
 #include "services/replay/replay.h"
 
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "services/commands/command.h"
+#include "services/replay/comparison.h"
 
 namespace cobblestone::commands {
 
@@ -49,6 +51,24 @@ nlohmann::json TotalsJson(const PolicyTotals& totals) {
             {"anonymous", CreditText(totals.by_device[2])}}}};
 }
 
+nlohmann::json ChangesJson(const replay::Changes& changes) {
+  nlohmann::json json = {{"number", changes.all}, {"bins", changes.bins}};
+  if (std::isfinite(changes.median)) json["median"] = changes.median;
+  return json;
+}
+
+nlohmann::json ComparisonJson(const replay::Comparison& comparison) {
+  return {{"limits", replay::kChangeLimits},
+          {"users", ChangesJson(comparison.users)},
+          {"hosts", ChangesJson(comparison.hosts)},
+          {"hosts_by_device",
+           {{"cpu", ChangesJson(comparison.hosts_by_device[0])},
+            {"gpu", ChangesJson(comparison.hosts_by_device[1])},
+            {"anonymous", ChangesJson(comparison.hosts_by_device[2])}}},
+          {"users_gaining_relatively", comparison.users_above},
+          {"users_losing_relatively", comparison.users_below}};
+}
+
 int RunReplay(const ReplayArguments& options) {
   ReplayOptions replay = options.replay;
   Progress progress("bytes", options.as_json);
@@ -65,9 +85,14 @@ int RunReplay(const ReplayArguments& options) {
                            {"refused", summary->refused},
                            {"events", summary->events},
                            {"first", TotalsJson(summary->first)}};
-    if (compared) json["second"] = TotalsJson(summary->second);
+    if (compared) {
+      json["second"] = TotalsJson(summary->second);
+      json["comparison"] = ComparisonJson(replay::Compare(*summary));
+    }
     PrintJson(json);
   } else {
+    if (options.replay.switch_at > 0)
+      std::printf("counted from event time %.0f on:\n", options.replay.switch_at);
     std::printf("%s events in %s lines; %s results granted %s Cobblestones (policy: %s)\n",
                 WithCommas(summary->events).c_str(), WithCommas(summary->lines).c_str(),
                 WithCommas(summary->first.grants).c_str(), CreditText(summary->first.micro).c_str(),
@@ -97,10 +122,16 @@ void AddReplay(Program& program) {
         verb.Add("FILE", replay.file, "file of events, in any format of `ingest`").Required();
         verb.Add("--policy", replay.policy, "policy of every app (default: the policies in the file)")
             .Type("NAME");
-        verb.Add("--compare-policy", replay.compare_policy,
-                 "policy of a second run on the same events; the command compares totals, apps, kinds of "
-                 "devices, and the hosts with the largest gains and losses")
+        verb.Add(
+                "--compare-policy", replay.compare_policy,
+                "policy of a second run on the same events; the command says who gains and who loses: users, "
+                "hosts, kinds of devices, apps")
             .Type("NAME");
+        verb.Add(
+                "--switch-at", replay.switch_at,
+                "the second run changes its policy and apps at this event time, with the averages of before, as a "
+                "running project would; only credit from then on counts in both runs")
+            .Type("UNIX-S");
         verb.Add("--apps", replay.apps,
                  "file of app events that replace the app events of the input, for example with other "
                  "trickle rules or another trickle_settlement")
@@ -127,7 +158,7 @@ void AddReplay(Program& program) {
         verb.Footer(
             "Replay writes only the files of --grants-out and --state-out; docs/guides/what-if.md describes them.\n"
             "Exit code 1: some lines were not events, or some events were refused.\n\n"
-            "Example:  cobblestone replay events.jsonl.gz --policy creditnew --compare-policy boinc\n"
+            "Example:  cobblestone replay events.jsonl.gz --compare-policy robust --switch-at 1751328000\n"
             "          cobblestone replay events.jsonl.gz --compare-apps other-trickles.jsonl");
       },
       RunReplay);
