@@ -551,6 +551,24 @@ TEST(StatisticsReader, FindsTheEndOfARecordAndItsLineAtEachDistance) {
   }
 }
 
+// The file is read in blocks of 256 KiB.
+TEST(StatisticsReader, FindsAnEndThatLiesAcrossTwoBlocks) {
+  constexpr std::size_t kBlock = 256u << 10;
+  // Blanks before the first record move the steps of the search.
+  const auto file = [](std::size_t blanks, std::size_t padding) {
+    return Users(std::string(blanks, ' ') + User(1, "1", " <url>" + std::string(padding, 'x') + "</url>\n") +
+                 User(2, "2"));
+  };
+  for (std::size_t blanks = 0; blanks < 32; ++blanks) {
+    const std::size_t end = file(blanks, 0).find("</user>");
+    for (std::size_t before = 0; before < 9; ++before) {
+      const ReadFile read = Read(file(blanks, kBlock - before - end));
+      ASSERT_TRUE(read.accepted) << blanks << " " << before;
+      ASSERT_THAT(read.ids, ElementsAre(1, 2)) << blanks << " " << before;
+    }
+  }
+}
+
 TEST(StatisticsReader, FindsNoEndInTheMiddleOfALine) {
   const ReadFile read =
       Read(Users(User(1, "1", " <country>x</user> <user></country>\n\t <userx>1</userx>\n")));
