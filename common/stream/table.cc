@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 namespace cobblestone::stream {
@@ -65,45 +66,70 @@ Status TableBase::BadKey() const {
 
 void TableBase::Insert(EntryBase* entry) {
   if ((used_ + 1) * 4 > slots_.size() * 3) Grow();
-  std::size_t at = HashKey(entry->key) & mask_;
-  while (slots_[at] != nullptr) {
-    COBBLESTONE_CHECK(slots_[at]->key != entry->key, "a key occurs twice in one table");
-    at = (at + 1) & mask_;
-  }
-  slots_[at] = entry;
+  const std::uint64_t hash = HashKey(entry->key);
+  std::size_t at = hash & mask_;
+  for (; slots_[at].entry != nullptr; at = (at + 1) & mask_)
+    COBBLESTONE_CHECK(slots_[at].hash != hash || slots_[at].entry->key != entry->key,
+                      "a key occurs twice in one table");
+  slots_[at] = {.entry = entry, .hash = hash};
   ++used_;
 }
 
+void TableBase::NoteAbsent(const Key& key) {
+  constexpr std::uint32_t kAscending = 8;  // a scan costs as much as a few reads
+  const bool ascends = key.project == last_absent_.project && last_absent_ < key;
+  ascending_ = ascends ? ascending_ + 1 : 0;
+  last_absent_ = key;
+  if (ascending_ < kAscending || key.project == std::numeric_limits<std::uint32_t>::max()) return;
+  ascending_ = 0;
+  char bytes[kKeyBytes];
+  EncodeKey(id_, key, bytes);
+  Key next{.project = key.project + 1, .id = 0, .sub = 0};
+  const Status enough = Status::NotFound("the next key");
+  const Status s = host_.store->ScanFrom({bytes, kProjectPrefixBytes}, {bytes, kKeyBytes},
+                                         [&](std::string_view found, std::string_view) {
+                                           std::uint8_t id = 0;
+                                           return DecodeKey(found, &id, &next) ? enough : BadKey();
+                                         });
+  // What cannot be read is reported by the lookup that needs it.
+  if (!s.ok() && s.code() != enough.code()) return;
+  gap_from_ = key;
+  gap_to_ = next;
+}
+
 void TableBase::Grow() {
-  std::vector<EntryBase*> old = std::move(slots_);
-  slots_.assign(old.empty() ? 64 : old.size() * 2, nullptr);
+  std::vector<Place> old = std::move(slots_);
+  slots_.assign(old.empty() ? 64 : old.size() * 2, {});
   mask_ = slots_.size() - 1;
-  for (EntryBase* e : old) {
-    if (e == nullptr) continue;
-    std::size_t at = HashKey(e->key) & mask_;
-    while (slots_[at] != nullptr) at = (at + 1) & mask_;
-    slots_[at] = e;
+  for (const Place& place : old) {
+    if (place.entry == nullptr) continue;
+    std::size_t at = place.hash & mask_;
+    while (slots_[at].entry != nullptr) at = (at + 1) & mask_;
+    slots_[at] = place;
   }
 }
 
 // Backward-shift deletion: without tombstones, so lookups stay short.
 void TableBase::Remove(std::size_t at) {
-  bytes_ -= slots_[at]->bytes;
-  if (slots_[at]->exists) {
+  EntryBase* const entry = slots_[at].entry;
+  bytes_ -= entry->bytes;
+  if (entry->exists) {
     --here_;
-    if (waits()) CountStored(slots_[at]->key, EncodedOf(*slots_[at]));
+    if (waits()) CountStored(entry->key, EncodedOf(*entry));
+    // Written since the scan that found the gap, and now only in the store.
+    if (gap_from_ <= entry->key && entry->key < gap_to_) gap_to_ = entry->key;
   }
-  Free(slots_[at]);
+  Free(entry);
   --used_;
   std::size_t hole = at;
-  for (std::size_t next = (at + 1) & mask_; slots_[next] != nullptr; next = (next + 1) & mask_) {
-    const std::size_t home = HashKey(slots_[next]->key) & mask_;
+  for (std::size_t next = (at + 1) & mask_; slots_[next].entry != nullptr; next = (next + 1) & mask_) {
+    const std::size_t home = slots_[next].hash & mask_;
     if (((next - home) & mask_) >= ((next - hole) & mask_)) {
       slots_[hole] = slots_[next];
       hole = next;
     }
   }
-  slots_[hole] = nullptr;
+  slots_[hole] = {};
 }
 
 // The filter has four to eight places per row, at most four million. When it doubles, both halves keep the
@@ -135,7 +161,7 @@ void TableBase::Forget(EntryBase* entry) {
   if (entry->flush_at < flushing_.size() && flushing_[entry->flush_at] == entry)
     flushing_[entry->flush_at] = nullptr;
   std::size_t at = HashKey(entry->key) & mask_;
-  while (slots_[at] != entry) at = (at + 1) & mask_;
+  while (slots_[at].entry != entry) at = (at + 1) & mask_;
   Remove(at);
 }
 
@@ -187,7 +213,8 @@ void TableBase::FlushEarly(EntryBase* entry) {
 }
 
 void TableBase::WeighClean(BytesByAge& bytes) {
-  for (EntryBase* e : slots_) {
+  for (const Place& place : slots_) {
+    EntryBase* const e = place.entry;
     if (e == nullptr) continue;
     const std::size_t age = AgeOf(*e);
     if (age + 1 == bytes.size())  // the object must not appear young when the count wraps
@@ -200,7 +227,7 @@ void TableBase::Evict(std::size_t age, double part) {
   constexpr double kAll = 4294967296.0;
   const auto below = static_cast<std::uint64_t>(part * kAll);
   for (std::size_t at = 0; at < slots_.size();) {
-    const EntryBase* e = slots_[at];
+    const EntryBase* e = slots_[at].entry;
     if (e != nullptr && IsClean(*e)) {
       const std::size_t of = AgeOf(*e);
       // Selects by hash, so the same objects each time: among objects used equally often a fixed part stays
@@ -218,7 +245,7 @@ void TableBase::EvictDeleted() {
   if (!some_deleted_) return;
   some_deleted_ = false;
   for (std::size_t at = 0; at < slots_.size();) {
-    const EntryBase* e = slots_[at];
+    const EntryBase* e = slots_[at].entry;
     if (e != nullptr && !e->exists) {
       if (IsClean(*e)) {
         Remove(at);  // another object may have moved here

@@ -223,14 +223,22 @@ class TableBase {
   [[noreturn]] void Unreadable(Status status) const;
   EntryBase* Lookup(const Key& key) const {
     if (slots_.empty()) return nullptr;
-    std::size_t at = HashKey(key) & mask_;
-    while (EntryBase* e = slots_[at]) {
-      if (e->key == key) return e;
-      at = (at + 1) & mask_;
-    }
+    const std::uint64_t hash = HashKey(key);
+    std::size_t at = hash & mask_;
+    for (; slots_[at].entry != nullptr; at = (at + 1) & mask_)
+      if (slots_[at].hash == hash && slots_[at].entry->key == key) return slots_[at].entry;
     return nullptr;
   }
   void Insert(EntryBase* entry);
+  // False: the store may have a row with this key, which is not in memory.
+  [[nodiscard]] bool KnownAbsent(const Key& key) {
+    if (key < gap_from_ || !(key < gap_to_)) return false;
+    gap_from_ = key;
+    return true;
+  }
+  // The store was read and has no row with this key. When absent keys of a project come in ascending order, as in the
+  // first import of a file, one scan finds the next key that there is, and the keys before it are not read.
+  void NoteAbsent(const Key& key);
   // `encoded`: size of the row.
   void Weigh(EntryBase* entry, std::size_t encoded) {
     bytes_ -= entry->bytes;
@@ -297,9 +305,20 @@ class TableBase {
   // Counting filter over a hash of the keys of rows that are only in the store. 255 is an upper limit that is
   // never decremented. Empty if there are no such rows.
   std::vector<std::uint8_t> filter_;
-  std::vector<EntryBase*> slots_;
+  // The hash of the key is beside the entry, since nearly every lookup that passes another entry would read it from
+  // memory that is not in the cache.
+  struct Place {
+    EntryBase* entry = nullptr;
+    std::uint64_t hash = 0;
+  };
+  std::vector<Place> slots_;
   std::size_t mask_ = 0;
   std::size_t used_ = 0;
+  // From gap_from_ to before gap_to_ no row is only in the store.
+  Key gap_from_;
+  Key gap_to_;
+  Key last_absent_;
+  std::uint32_t ascending_ = 0;       // absent keys in ascending order, last_absent_ included
   std::vector<EntryBase*> dirty_;     // null: forgotten
   std::vector<EntryBase*> flushing_;  // null: forgotten
   std::size_t gathered_ = 0;
@@ -321,8 +340,7 @@ class Table final : public TableBase {
   Table(TableHost& host, const TableSpec<Value>& spec, bool resident)
       : TableBase(host, spec.id, spec.version, resident, sizeof(Entry)) {}
   ~Table() override {
-    for (EntryBase* e : slots_)
-      if (e != nullptr) delete static_cast<Entry*>(e);
+    for (const Place& place : slots_) delete static_cast<Entry*>(place.entry);
     for (Entry* e : spare_) delete e;
   }
 
@@ -366,8 +384,9 @@ class Table final : public TableBase {
   // the table.
   template <class Visit>
   void ForEach(Visit&& visit) const {
-    for (const EntryBase* e : slots_)
-      if (e != nullptr && e->exists) visit(e->key, static_cast<const Entry*>(e)->value);
+    for (const Place& place : slots_)
+      if (place.entry != nullptr && place.entry->exists)
+        visit(place.entry->key, static_cast<const Entry*>(place.entry)->value);
   }
 
   // Visits all rows, in memory and in the store, in no order, without loading them. Between commits.
@@ -541,12 +560,15 @@ class Table final : public TableBase {
       e->used = host_.evictions;
       return static_cast<Entry*>(e);
     }
-    if (!MayBeInStore(key)) return nullptr;
+    if (!MayBeInStore(key) || KnownAbsent(key)) return nullptr;
     char bytes[kKeyBytes];
     EncodeKey(id_, key, bytes);
     ++host_.reads;
     Status s = host_.store->Get({bytes, kKeyBytes}, &scratch_);
-    if (s.code() == StatusCode::kNotFound) return Add(key);  // cache the absence
+    if (s.code() == StatusCode::kNotFound) {
+      NoteAbsent(key);
+      return Add(key);  // cache the absence
+    }
     Value value{};
     if (s.ok()) s = Decode(scratch_, value);
     if (!s.ok()) Unreadable(std::move(s));

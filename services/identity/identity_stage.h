@@ -20,11 +20,7 @@ class StageTable final : public federation::RowTable<Row> {
   StageTable(stream::TableHost& tables, const stream::TableSpec<Row>& spec, bool resident)
       : table_(tables, spec, resident) {}
 
-  bool Find(const federation::RowKey& key, Row* row) const override {
-    const Row* found = table_.Find(KeyOf(key));
-    if (found != nullptr) *row = *found;
-    return found != nullptr;
-  }
+  const Row* Peek(const federation::RowKey& key) const override { return table_.Find(KeyOf(key)); }
   void Put(const federation::RowKey& key, const Row& row) override { table_.Mutable(KeyOf(key)) = row; }
   void Erase(const federation::RowKey& key) override { table_.Erase(KeyOf(key)); }
   [[nodiscard]] stream::TableBase* table() { return &table_; }

@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -182,18 +184,21 @@ Status NotRegistered(ProjectId project) {
   return Status::NotFound("project " + std::to_string(project.value) + " is not registered with this hub");
 }
 
-// Rows of IDENTITY for reading. The first failed read is kept: an answer without the row would be wrong.
+// Rows of IDENTITY for reading, kept until the question is answered. The first failed read is kept, too: an answer without
+// the row would be wrong.
 template <class Row>
 class ReadTable final : public federation::RowTable<Row> {
  public:
   ReadTable(const Rows& rows, const stream::TableSpec<Row>& spec, Status& failure)
       : rows_(rows), spec_(spec), failure_(failure) {}
-  bool Find(const federation::RowKey& key, Row* row) const override {
-    auto found = view::Find(rows_, spec_, identity::KeyOf(key));
-    if (!found.ok() && failure_.ok()) failure_ = found.status();
-    if (!found.ok() || !*found) return false;
-    *row = std::move(**found);
-    return true;
+  const Row* Peek(const federation::RowKey& key) const override {
+    const auto [at, is_new] = read_.try_emplace(key);
+    if (is_new) {
+      auto found = view::Find(rows_, spec_, identity::KeyOf(key));
+      if (!found.ok() && failure_.ok()) failure_ = found.status();
+      if (found.ok()) at->second = std::move(*found);
+    }
+    return at->second ? &*at->second : nullptr;
   }
   // Readers change nothing.
   void Put(const federation::RowKey&, const Row&) override { COBBLESTONE_CHECK(false, "a reader's table"); }
@@ -203,6 +208,7 @@ class ReadTable final : public federation::RowTable<Row> {
   const Rows& rows_;
   const stream::TableSpec<Row>& spec_;
   Status& failure_;
+  mutable std::map<federation::RowKey, std::optional<Row>> read_;
 };
 
 // Identities as of the rows of the leading slot. Check failure() after each question.

@@ -78,9 +78,9 @@ class CorrectedProject final : public EngineStory {
     EXPECT_TRUE(made.ok()) << made.status().message();
     auto reader = hub::RecordFileReader::Open(work + "/" + hub::kEventsName);
     if (!reader.ok()) return records;
-    std::string record;
+    std::string_view record;
     for (auto found = reader->Next(&record); found.ok() && *found; found = reader->Next(&record))
-      records.push_back(record);
+      records.emplace_back(record);
     return records;
   }
 };

@@ -8,6 +8,8 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "common/wire/events/event_codec.h"
 #include "services/hub/collector/record_file.h"
@@ -62,7 +64,7 @@ class EditionMaker : public ::testing::Test {
     std::map<std::uint64_t, wire::FeedAccount> accounts;
     auto file = RecordFileReader::Open(dir_ / "work/events.pb");
     EXPECT_TRUE(file.ok());
-    std::string record;
+    std::string_view record;
     for (auto found = file->Next(&record); found.ok() && *found; found = file->Next(&record)) {
       const auto event = wire::ParseEvent(record);
       EXPECT_TRUE(event.ok());
@@ -121,6 +123,60 @@ TEST(ReplaceFile, KeepsTheOldContentsIfTheNewOnesCannotBeWritten) {
   EXPECT_FALSE(std::filesystem::exists(path + ".new"));
   EXPECT_EQ(std::filesystem::status(path).permissions(),
             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+// Block sizes are 256 KiB; records lie across their borders, and one is longer than a block.
+TEST(RecordFile, GivesTheRecordsBackInTheirOrder) {
+  const testing::TempDir dir;
+  std::vector<std::string> records;
+  for (std::size_t i = 0; i < 3000; ++i) records.emplace_back(i % 7 == 0 ? i : i % 300, static_cast<char>(i));
+  records.emplace_back(700000, 'x');
+  records.emplace_back("last");
+  auto file = RecordFile::Create(dir / "records");
+  ASSERT_TRUE(file.ok());
+  for (const std::string& record : records) file->Add(record);
+  EXPECT_EQ(file->count(), records.size());
+  ASSERT_TRUE(file->Finish().ok());
+  auto reader = RecordFileReader::Open(dir / "records");
+  ASSERT_TRUE(reader.ok());
+  std::string_view record;
+  for (const std::string& wanted : records) {
+    ASSERT_TRUE(*reader->Next(&record));
+    ASSERT_EQ(record, wanted);
+  }
+  EXPECT_FALSE(*reader->Next(&record));
+}
+
+TEST(RecordFile, ThatEndsWithinARecordIsCorrupted) {
+  const testing::TempDir dir;
+  auto file = RecordFile::Create(dir / "records");
+  file->Add(std::string(200, 'x'));
+  ASSERT_TRUE(file->FinishTemporary().ok());
+  for (const std::uintmax_t size : {201, 2, 1}) {
+    std::filesystem::resize_file(dir / "records", size);
+    std::string_view record;
+    EXPECT_EQ(RecordFileReader::Open(dir / "records")->Next(&record).status().code(), StatusCode::kCorrupted)
+        << size;
+  }
+}
+
+// More records than are written at a time, in two orders.
+TEST(RecordIndexFile, IsTheSameForRecordsInAnyOrder) {
+  const testing::TempDir dir;
+  constexpr std::uint64_t kCount = 20000;
+  auto ascending = RecordIndexWriter::Create(dir / "ascending");
+  auto mixed = RecordIndexWriter::Create(dir / "mixed");
+  for (std::uint64_t i = 0; i < kCount; ++i) {
+    const std::uint64_t other = i * 7919 % kCount;
+    ascending->Add({.id = i + 1, .hash = 3 * i, .total_micro = 5});
+    mixed->Add({.id = other + 1, .hash = 3 * other, .total_micro = 5});
+  }
+  ASSERT_TRUE(ascending->Finish().ok() && mixed->Finish().ok());
+  EXPECT_EQ(ContentsOf(dir / "mixed"), ContentsOf(dir / "ascending"));
+  auto index = RecordIndex::Open(dir / "ascending");
+  ASSERT_TRUE(index.ok()) << index.status().message();
+  EXPECT_EQ(index->size(), kCount);
+  EXPECT_EQ(index->Find(kCount)->hash, 3 * (kCount - 1));
 }
 
 TEST(RecordIndexFile, ThatIsMissingOrDamagedIsNone) {

@@ -90,7 +90,7 @@ class PushedEditionTest : public ::testing::Test {
     std::vector<FeedAccount> accounts;
     events_.clear();
     auto file = RecordFileReader::Open(dir_ / "work/events.pb");
-    std::string record;
+    std::string_view record;
     while (*file->Next(&record)) {
       auto event = wire::ParseEvent(record);
       EXPECT_TRUE(event.ok()) << event.status().message();

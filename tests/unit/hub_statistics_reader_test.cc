@@ -6,10 +6,12 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <sstream>
 
+#include "services/hub/feeds/byte_scan.h"
 #include "services/hub/feeds/document.h"
 #include "services/hub/feeds/feed_input.h"
 #include "services/hub/feeds/tables_file.h"
@@ -530,6 +532,69 @@ TEST(StatisticsReader, ReadsTheSameRecordsInPiecesOfAnySize) {
 }
 
 // ---- Charset ----------------------------------------------------------------------------------------------
+
+// The end is searched for in steps of 32 bytes.
+TEST(StatisticsReader, FindsTheEndOfARecordAndItsLineAtEachDistance) {
+  for (std::size_t length = 0; length < 200; ++length) {
+    const std::string url = " <url>" + std::string(length, length % 2 == 0 ? 'x' : '\n') + "</url>\n";
+    const std::size_t lines = length % 2 == 0 ? 0 : length;
+    const ReadFile read = Read(Users(User(1, "1", url) + User(2, "2", url) + User(3, "x", url)));
+    ASSERT_EQ(read.ids.size(), 2u) << length;
+    ASSERT_EQ(read.first(), FileProblem::kMalformed) << length;
+    ASSERT_EQ(read.line(), 3 + 2 * (10 + lines) + 4) << length;
+    // Cut within a record: the next opening tag begins a line.
+    const std::string cut = User(1, "1", url);
+    const ReadFile second =
+        Read(Users(cut.substr(0, cut.size() - std::string("</user>\n").size()) + User(2, "2", url)));
+    ASSERT_EQ(second.first(), FileProblem::kRecordCut) << length;
+    ASSERT_EQ(second.ids, std::vector<std::uint64_t>{2}) << length;
+  }
+}
+
+// The file is read in blocks of 256 KiB.
+TEST(StatisticsReader, FindsAnEndThatLiesAcrossTwoBlocks) {
+  constexpr std::size_t kBlock = 256u << 10;
+  // Blanks before the first record move the steps of the search.
+  const auto file = [](std::size_t blanks, std::size_t padding) {
+    return Users(std::string(blanks, ' ') + User(1, "1", " <url>" + std::string(padding, 'x') + "</url>\n") +
+                 User(2, "2"));
+  };
+  for (std::size_t blanks = 0; blanks < 32; ++blanks) {
+    const std::size_t end = file(blanks, 0).find("</user>");
+    for (std::size_t before = 0; before < 9; ++before) {
+      const ReadFile read = Read(file(blanks, kBlock - before - end));
+      ASSERT_TRUE(read.accepted) << blanks << " " << before;
+      ASSERT_THAT(read.ids, ElementsAre(1, 2)) << blanks << " " << before;
+    }
+  }
+}
+
+TEST(StatisticsReader, FindsNoEndInTheMiddleOfALine) {
+  const ReadFile read =
+      Read(Users(User(1, "1", " <country>x</user> <user></country>\n\t <userx>1</userx>\n")));
+  EXPECT_TRUE(read.accepted);
+  EXPECT_THAT(read.ids, ElementsAre(1));
+}
+
+TEST(ByteScan, CountsAndComparesLikeTheLibrary) {
+  const std::string text = "a\nb\n\nabcdefghijklmnopqrstuvwxyz\n\xff\n" + std::string(5000, '\n') + "end";
+  for (std::size_t from = 0; from < 40; ++from)
+    for (std::size_t size = 0; from + size <= text.size(); size += size < 70 ? 1 : 977) {
+      const std::string_view part = std::string_view(text).substr(from, size);
+      ASSERT_EQ(CountByte(part, '\n'), static_cast<std::uint64_t>(std::count(part.begin(), part.end(), '\n')))
+          << from << " " << size;
+    }
+  for (std::size_t size = 0; size < 40; ++size) {
+    const std::string same(size, 'x');
+    EXPECT_TRUE(SameShort(same, std::string(size, 'x')));
+    EXPECT_FALSE(SameShort(same, same + "x"));
+    for (std::size_t at = 0; at < size; ++at) {
+      std::string other = same;
+      other[at] = 'y';
+      EXPECT_FALSE(SameShort(same, other)) << size << " " << at;
+    }
+  }
+}
 
 TEST(FeedText, PutsTheReferencesOfBytesTogether) {
   EXPECT_EQ(TextBytes("J&#195;&#188;rgen &amp; &lt;b> &#9; &unknown; &"),

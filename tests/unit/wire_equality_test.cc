@@ -9,6 +9,7 @@
 #include "common/wire/control/scale_codec.h"
 #include "common/wire/control/watermark_codec.h"
 #include "common/wire/events/event_codec.h"
+#include "common/wire/events/feed_account_codec.h"
 #include "common/wire/ledger/account_codec.h"
 #include "common/wire/ledger/claim_codec.h"
 #include "common/wire/ledger/grant_codec.h"
@@ -251,6 +252,72 @@ TEST(WireEquality, DamagedSamplesAreReadAsGeneratedCodeReadsThem) {
 }
 TEST(WireEquality, DamagedEpochsAreReadAsGeneratedCodeReadsThem) {
   ExpectSameReading<v1::Epoch>(RewriteEpoch);
+}
+
+// Most accounts have ASCII texts and no corrections; only those do not pass through generated code.
+v1::Envelope RandomFeedAccount(Random& random) {
+  auto m = RandomMessage<v1::Envelope>(random);
+  Tidy(&m);
+  v1::FeedAccount& account = *m.mutable_feed_account();
+  account.Clear();
+  FillRandomly(random, &account);
+  if (random() % 4 != 0) account.clear_corrections();
+  if (random() % 4 == 0) account.set_name("J\u00fcrgen");
+  return m;
+}
+
+TEST(WireEquality, AccountsOfAFeedAreWrittenAndReadAsByGeneratedCode) {
+  Random random(20261128);
+  int fast = 0;
+  for (int i = 0; i < kMessages; ++i) {
+    const v1::Envelope m = RandomFeedAccount(random);
+    const std::string bytes = m.SerializeAsString();
+    std::string ours;
+    ASSERT_TRUE(RewriteHot(bytes, &ours)) << m.DebugString();
+    ASSERT_EQ(ours, bytes) << m.DebugString();
+    EventHead head;
+    FeedAccount account;
+    if (!DecodeFeedAccount(bytes, &head, &account)) continue;
+    ++fast;
+    ASSERT_EQ(account.name, m.feed_account().name());
+    ASSERT_EQ(account.country, m.feed_account().country());
+    ASSERT_EQ(account.url, m.feed_account().url());
+    ASSERT_EQ(account.cross_project_id, m.feed_account().cross_project_id());
+    ASSERT_EQ(account.description, m.feed_account().description());
+    ASSERT_EQ(account.account, m.feed_account().account());
+    ASSERT_EQ(account.edition, m.feed_account().edition());
+    ASSERT_EQ(account.team, m.feed_account().team());
+    ASSERT_EQ(account.owner, m.feed_account().owner());
+    ASSERT_EQ(account.gone, m.feed_account().gone());
+    ASSERT_EQ(account.erased, m.feed_account().erased());
+  }
+  EXPECT_GT(fast, kMessages / 2);
+}
+
+TEST(WireEquality, DamagedAccountsOfAFeedAreReadAsGeneratedCodeReadsThem) {
+  Random random(815);
+  int both = 0;
+  for (int i = 0; i < kMessages; ++i) {
+    std::string bytes = RandomFeedAccount(random).SerializeAsString();
+    if (random() % 8 == 0) bytes += RandomFeedAccount(random).SerializeAsString();  // merged
+    bytes = Mutated(random, bytes);
+    v1::Envelope read;
+    std::string generated;
+    std::string ours;
+    const bool generated_ok = RewriteWithGeneratedCode(bytes, &read, &generated);
+    if (!RewriteHot(bytes, &ours) || !generated_ok || !EnumsFit(read)) continue;
+    Tidy(&read);
+    ASSERT_EQ(ours, read.SerializeAsString()) << read.DebugString();
+    ++both;
+  }
+  EXPECT_GT(both, kMessages / 20) << "too few damaged messages are compared";
+}
+
+// The reader of proto3 refuses a text that is not UTF-8.
+TEST(WireEquality, AnAccountOfAFeedWithATextThatIsNotUtf8IsNoEnvelope) {
+  EXPECT_TRUE(ParseEvent(EncodeEvent({.head = {.id = 1}, .body = FeedAccount{.name = "\xc3\xbc"}})).ok());
+  EXPECT_FALSE(
+      ParseEvent(EncodeEvent({.head = {.id = 1}, .body = FeedAccount{.name = "abcdefgh\xfc"}})).ok());
 }
 
 // Equal bytes prove nothing if reader and writer swap the same two fields. Therefore each value is compared by

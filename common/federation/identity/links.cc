@@ -173,11 +173,11 @@ class Evaluation {
 }  // namespace
 
 bool FindAccount(const IdentityTables& tables, const AccountKey& key, AccountRow* row) {
-  UserRow user;
-  if (!tables.users.Find(UserKeyOf(key), &user)) return false;
-  for (AccountRow& account : user.accounts) {
+  const UserRow* const user = tables.users.Peek(UserKeyOf(key));
+  if (user == nullptr) return false;
+  for (const AccountRow& account : user->accounts) {
     if (account.create_time != key.create_time) continue;
-    *row = std::move(account);
+    *row = account;
     return true;
   }
   return false;

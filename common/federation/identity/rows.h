@@ -184,7 +184,13 @@ class RowTable {
  public:
   virtual ~RowTable() = default;
   // False, and `row` unchanged, if there is no such row.
-  virtual bool Find(const RowKey& key, Row* row) const = 0;
+  bool Find(const RowKey& key, Row* row) const {
+    const Row* const found = Peek(key);
+    if (found != nullptr) *row = *found;
+    return found != nullptr;
+  }
+  // Null if there is no such row. Valid until the next Put() or Erase() of the table.
+  virtual const Row* Peek(const RowKey& key) const = 0;
   virtual void Put(const RowKey& key, const Row& row) = 0;
   // No error if there is no such row.
   virtual void Erase(const RowKey& key) = 0;
@@ -193,11 +199,9 @@ class RowTable {
 template <class Row>
 class MemoryTable final : public RowTable<Row> {
  public:
-  bool Find(const RowKey& key, Row* row) const override {
+  const Row* Peek(const RowKey& key) const override {
     const auto found = rows_.find(key);
-    if (found == rows_.end()) return false;
-    *row = found->second;
-    return true;
+    return found == rows_.end() ? nullptr : &found->second;
   }
   void Put(const RowKey& key, const Row& row) override { rows_[key] = row; }
   void Erase(const RowKey& key) override { rows_.erase(key); }

@@ -16,10 +16,11 @@ bool IsEmpty(const UserRow& user) {
   return user.accounts.empty() && user.ownerships.empty() && user.departure.day == 0;
 }
 
-UserRow UserOf(const IdentityTables& tables, std::uint32_t project, std::uint64_t user) {
-  UserRow row;
-  tables.users.Find({project, user, 0}, &row);
-  return row;
+// Valid until a row of a user is written.
+const UserRow& UserOf(const IdentityTables& tables, std::uint32_t project, std::uint64_t user) {
+  static const UserRow kNone;
+  const UserRow* const row = tables.users.Peek({project, user, 0});
+  return row == nullptr ? kNone : *row;
 }
 
 // The account of `other_user` that proofs of both users join with the account `key`; null: none. Each proof is about the
@@ -94,7 +95,7 @@ const AccountRow* AccountAt(const UserRow& user, Day day) {
 std::vector<AccountKey> JoinedByStatement(const IdentityTables& tables, const AccountKey& key,
                                           const AccountRow& row) {
   std::vector<AccountKey> joined;
-  const UserRow user = UserOf(tables, key.project, key.user);
+  const UserRow& user = UserOf(tables, key.project, key.user);
   if (HasLeft(user, row)) return joined;
   for (const DecisionRow& decision : row.decisions) {
     if (decision.kind != DecisionKind::kJoin || decision.withdrawn) continue;
@@ -104,7 +105,7 @@ std::vector<AccountKey> JoinedByStatement(const IdentityTables& tables, const Ac
       joined.push_back(decision.other);
   }
   for (const OwnershipRow& said : user.ownerships) {
-    const UserRow other_user = UserOf(tables, said.project, said.user);
+    const UserRow& other_user = UserOf(tables, said.project, said.user);
     const AccountRow* other = JoinedByProofs(key, user, said, other_user);
     if (other != nullptr && !HasLeft(other_user, *other))
       joined.push_back({.project = said.project, .user = said.user, .create_time = other->create_time});
@@ -147,18 +148,23 @@ void Identities::Update::EraseAccount(const AccountKey& key) {
 
 // Too many accounts of a project on an id, deleted ones included: none is listed any more.
 void Identities::Update::BoundHolders(std::uint32_t project, CpidRow* row) {
+  const auto of_project = [&](const Holder& holder) { return holder.account.project == project; };
+  const auto deleted = std::count_if(row->deleted.begin(), row->deleted.end(),
+                                     [&](const DeletedHolder& holder) { return holder.project == project; });
+  // Nearly always too few, also if none is counted twice. A hash takes longer than the rest of this function.
+  if (static_cast<std::size_t>(
+          deleted + std::count_if(row->holders.begin(), row->holders.end(), of_project)) <= kMostHolders)
+    return;
   const auto count = static_cast<std::size_t>(
-      std::count_if(row->deleted.begin(), row->deleted.end(),
-                    [&](const DeletedHolder& holder) { return holder.project == project; }) +
-      std::count_if(row->holders.begin(), row->holders.end(), [&](const Holder& holder) {
+      deleted + std::count_if(row->holders.begin(), row->holders.end(), [&](const Holder& holder) {
         // An account that was deleted and has appeared again is one account.
-        return holder.account.project == project &&
+        return of_project(holder) &&
                !std::binary_search(row->deleted.begin(), row->deleted.end(),
                                    DeletedHolder{.project = project, .hash = HashOf(holder.account)});
       }));
   if (count <= kMostHolders) return;
   InsertSorted(&row->crowded, project);
-  std::erase_if(row->holders, [&](const Holder& h) { return h.account.project == project; });
+  std::erase_if(row->holders, of_project);
   std::erase_if(row->deleted, [&](const DeletedHolder& h) { return h.project == project; });
 }
 
@@ -245,7 +251,7 @@ void Identities::Update::Replace(const AccountKey& key, const AccountRow& before
 }
 
 void Identities::Update::TouchProofs(std::uint32_t project, std::uint64_t user) {
-  const UserRow row = UserOf(tables_, project, user);
+  const UserRow& row = UserOf(tables_, project, user);
   const auto touch = [&](std::uint32_t of, std::uint64_t number, const UserRow& accounts) {
     for (const AccountRow& account : accounts.accounts)
       Touch(AccountKey{.project = of, .user = number, .create_time = account.create_time});

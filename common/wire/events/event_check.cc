@@ -393,13 +393,13 @@ Check Body(const FeedAccount& account) {
   COBBLESTONE_TRY(Times({{"recent_time", account.recent_time}, {"create_time", account.create_time}}));
   if (account.erased && !account.gone) return OutOfRange("erased", "without gone");
   COBBLESTONE_TRY(Corrections(account.corrections));
+  if (!account.gone) return std::nullopt;
   const FeedAccount absent{.kind = account.kind,
                            .account = account.account,
                            .edition = account.edition,
                            .gone = true,
                            .erased = account.erased};
-  if (account.gone && account != absent) return OutOfRange("gone", "with other fields");
-  return std::nullopt;
+  return account == absent ? std::nullopt : Check(OutOfRange("gone", "with other fields"));
 }
 
 Check Body(const OwnershipProof& proof) {

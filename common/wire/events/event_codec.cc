@@ -5,6 +5,7 @@
 
 #include "common/wire/events/event_fields.h"
 #include "common/wire/events/event_proto.h"
+#include "common/wire/events/feed_account_codec.h"
 #include "common/wire/proto_reader.h"
 #include "common/wire/proto_writer.h"
 
@@ -339,6 +340,11 @@ Result<Event> ParseEvent(std::string_view bytes) {
       }
       return Event{hot.head, hot.validation};
     case HotDecode::kOther:
+      if (hot.kind == EventKind::kFeedAccount) {
+        EventHead head;
+        FeedAccount account;
+        if (DecodeFeedAccount(bytes, &head, &account)) return Event{head, std::move(account)};
+      }
       if (std::optional<Event> event = ParseWithGeneratedCode(bytes)) return *std::move(event);
       break;
     case HotDecode::kMalformed: break;
@@ -457,6 +463,8 @@ std::string EncodeEvent(const Event& event) {
     EncodeCompletion(event.head, completion->facts, completion->usage, &out);
   } else if (const auto* validation = std::get_if<credit::ValidationFacts>(&event.body)) {
     EncodeValidation(event.head, *validation, &out);
+  } else if (const auto* account = std::get_if<FeedAccount>(&event.body)) {
+    EncodeFeedAccount(event.head, *account, &out);
   } else {
     out = EncodeWithGeneratedCode(event);
   }

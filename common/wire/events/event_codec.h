@@ -1,5 +1,5 @@
-// Envelope bytes <-> events. Completions and validations, one each per result, are decoded and encoded by
-// hand without allocation; all other kinds use generated code. Decoding determines whether bytes are an
+// Envelope bytes <-> events. Completions and validations, one each per result, and accounts of a hub's feeds are
+// decoded and encoded by hand; all other kinds use generated code. Decoding determines whether bytes are an
 // Envelope; CheckEvent (event_check.h) determines whether the event is valid.
 //
 // Nothing here throws. The bytes are not kept.

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "common/base/check.h"
+#include "common/wire/proto_writer.h"
 
 namespace cobblestone::wire {
 namespace {
@@ -14,10 +15,6 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 
 constexpr std::size_t kLongestFastLine = 64u << 10;  // bounds the memory of a reader
-
-std::size_t VarintSize(std::uint64_t value) {
-  return (static_cast<std::size_t>(std::bit_width(value | 1)) + 6) / 7;
-}
 
 char* PutVarint(std::uint64_t value, char* to) {
   for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);

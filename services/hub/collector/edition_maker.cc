@@ -7,6 +7,7 @@
 
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/events.h"
+#include "common/wire/events/feed_account_codec.h"
 #include "services/hub/collector/record_file.h"
 #include "services/hub/collector/record_index.h"
 #include "services/hub/feeds/feed_text.h"
@@ -101,7 +102,7 @@ class Maker {
       indexes_[n].ForEachUnseen([&](const IndexedRecord& record) { read.gone.push_back(record.id); });
     }
     if (Status s = writer->Finish(); !s.ok()) return s;
-    if (Status s = staged->Finish(); !s.ok()) return s;
+    if (Status s = staged->FinishTemporary(); !s.ok()) return s;
     Judge(n);
     return Status::Ok();
   }
@@ -121,13 +122,15 @@ class Maker {
       Report(record.text.size());
       if (before != nullptr && before->hash == record.hash.low) continue;
       plain_ = true;
-      auto account = ReadAccount(kind, **reader, record);
-      if (!account) continue;
+      if (!ReadAccount(kind, **reader, record)) continue;
       if (plain_) {
-        staged.Add(kStagedEvent + Encoded(std::move(*account)));
+        bytes_.assign(1, kStagedEvent);
+        AppendAccount(&bytes_);
       } else {
-        staged.Add(kStagedRecord + std::string(record.text));
+        bytes_.assign(1, kStagedRecord);
+        bytes_ += record.text;
       }
+      staged.Add(bytes_);
       ++read.changed;
     }
     for (const FileRefusal& problem : (*reader)->refusals())
@@ -137,22 +140,27 @@ class Maker {
     return Status::Ok();
   }
 
-  // None: a field is bad, which refuses the file.
-  std::optional<wire::FeedAccount> ReadAccount(RecordKind kind, StatisticsReader& reader,
-                                               const StatisticsRecord& record) {
+  // To account_. False: a field is bad, which refuses the file.
+  bool ReadAccount(RecordKind kind, StatisticsReader& reader, const StatisticsRecord& record) {
     switch (kind) {
       case RecordKind::kUser: {
         UserFields user;
-        return reader.ReadUser(record, &user) ? std::optional(User(user)) : std::nullopt;
+        if (!reader.ReadUser(record, &user)) return false;
+        SetUser(user);
+        return true;
       }
       case RecordKind::kHost: {
         HostFields host;
-        return reader.ReadHost(record, &host) ? std::optional(Host(host)) : std::nullopt;
+        if (!reader.ReadHost(record, &host, HostPart::kAccount)) return false;
+        SetHost(host);
+        return true;
       }
       case RecordKind::kTeam: break;
     }
     TeamFields team;
-    return reader.ReadTeam(record, &team) ? std::optional(Team(team)) : std::nullopt;
+    if (!reader.ReadTeam(record, &team)) return false;
+    SetTeam(team);
+    return true;
   }
 
   void Judge(std::size_t n) {
@@ -268,10 +276,11 @@ class Maker {
         {.head = {.id = id, .project = request_.project, .time = Time()}, .body = std::move(edition)}));
   }
 
-  std::string Encoded(wire::FeedAccount account) const {
-    account.edition = request_.edition;
-    return wire::EncodeEvent({.head = {.id = request_.edition, .project = request_.project, .time = Time()},
-                              .body = std::move(account)});
+  // The event of account_.
+  void AppendAccount(std::string* out) {
+    account_.edition = request_.edition;
+    wire::EncodeFeedAccount({.id = request_.edition, .project = request_.project, .time = Time()}, account_,
+                            out);
   }
 
   Status AddAccounts(std::size_t n, RecordFile& out) {
@@ -279,105 +288,121 @@ class Maker {
     charset_ = read_[n].texts.Decide();
     auto changed = RecordFileReader::Open(ChangedPath(n));
     if (!changed.ok()) return changed.status();
-    std::string staged;
+    std::string_view staged;
     auto found = changed->Next(&staged);
     for (; found.ok() && *found; found = changed->Next(&staged)) {
-      const std::string_view bytes = std::string_view(staged).substr(1);
+      const std::string_view bytes = staged.substr(1);
       if (staged[0] == kStagedEvent) {
         out.Add(bytes);
       } else {
-        out.Add(Encoded(Account(kind, bytes)));
+        SetAccount(kind, bytes);
+        AddAccount(out);
       }
     }
     if (!found.ok()) return found.status();
-    for (const std::uint64_t id : read_[n].gone)
-      out.Add(Encoded({.kind = KindOf(kind), .account = id, .gone = true}));
+    for (const std::uint64_t id : read_[n].gone) {
+      account_ = {.kind = KindOf(kind), .account = id, .gone = true};
+      AddAccount(out);
+    }
     std::remove(ChangedPath(n).c_str());
     return Status::Ok();
   }
 
+  void AddAccount(RecordFile& out) {
+    bytes_.clear();
+    AppendAccount(&bytes_);
+    out.Add(bytes_);
+  }
+
   // Whether every charset reads the text as it stands, without references.
   static bool IsPlain(std::string_view escaped) {
-    return std::all_of(escaped.begin(), escaped.end(),
-                       [](char c) { return c >= ' ' && c != '&' && c != '\x7f'; });
+    bool plain = true;
+    for (const char c : escaped)
+      plain &= static_cast<int>(c >= ' ') & static_cast<int>(c != '&') & static_cast<int>(c != '\x7f');
+    return plain;
   }
 
   // In pass one the charset is not known yet: then only plain texts count, and plain_ says if there was another one.
-  std::string Text(std::string_view escaped) {
-    if (IsPlain(escaped)) return std::string(escaped);
+  void AppendText(std::string_view escaped, std::string* to) {
+    if (IsPlain(escaped)) {
+      *to += escaped;
+      return;
+    }
     plain_ = false;
-    return ToUtf8(TextBytes(escaped), charset_);
+    *to += ToUtf8(TextBytes(escaped), charset_);
   }
 
   // The record was read without a problem in pass one.
-  wire::FeedAccount Account(RecordKind kind, std::string_view record) {
+  void SetAccount(RecordKind kind, std::string_view record) {
     switch (kind) {
       case RecordKind::kUser: {
         UserFields user;
         (void)ReadUserFields(record, &user);
-        return User(user);
+        return SetUser(user);
       }
       case RecordKind::kHost: {
         HostFields host;
-        (void)ReadHostFields(record, &host);
-        return Host(host);
+        (void)ReadHostFields(record, &host, HostPart::kAccount);
+        return SetHost(host);
       }
       case RecordKind::kTeam: break;
     }
     TeamFields team;
     (void)ReadTeamFields(record, &team);
-    return Team(team);
+    SetTeam(team);
   }
 
-  wire::FeedAccount User(const UserFields& user) {
-    return {.kind = wire::AccountKind::kUser,
-            .account = user.id,
-            .total_micro = user.total_credit.micro,
-            .recent = CreditOf(user.recent_average),
-            .recent_time = user.recent_average_time,
-            .create_time = user.create_time,
-            .name = Text(user.name),
-            .country = Text(user.country),
-            .url = Text(user.url),
-            .cross_project_id = std::string(user.cpid),
-            .team = user.team};
+  // The texts keep their memory from account to account.
+  template <class Fields>
+  void SetCommon(wire::AccountKind kind, const Fields& from) {
+    account_.kind = kind;
+    account_.account = from.id;
+    account_.gone = false;
+    account_.total_micro = from.total_credit.micro;
+    account_.recent = CreditOf(from.recent_average);
+    account_.recent_time = from.recent_average_time;
+    account_.create_time = from.create_time;
+    account_.team = account_.owner = 0;
+    for (std::string* text : {&account_.name, &account_.country, &account_.url, &account_.cross_project_id,
+                              &account_.description})
+      text->clear();
   }
 
-  wire::FeedAccount Team(const TeamFields& team) {
-    return {.kind = wire::AccountKind::kTeam,
-            .account = team.id,
-            .total_micro = team.total_credit.micro,
-            .recent = CreditOf(team.recent_average),
-            .recent_time = team.recent_average_time,
-            .create_time = team.create_time,
-            .name = Text(team.name),
-            .country = Text(team.country),
-            .url = Text(team.url),
-            .owner = team.founder};
+  void SetUser(const UserFields& user) {
+    SetCommon(wire::AccountKind::kUser, user);
+    AppendText(user.name, &account_.name);
+    AppendText(user.country, &account_.country);
+    AppendText(user.url, &account_.url);
+    account_.cross_project_id = user.cpid;
+    account_.team = user.team;
   }
 
-  wire::FeedAccount Host(const HostFields& host) {
-    std::string description;
-    for (const std::string_view part : {host.vendor, host.model, host.os_name, host.os_version})
-      if (!part.empty()) description += (description.empty() ? "" : " ") + Text(part);
-    return {.kind = wire::AccountKind::kHost,
-            .account = host.id,
-            .total_micro = host.total_credit.micro,
-            .recent = CreditOf(host.recent_average),
-            .recent_time = host.recent_average_time,
-            .create_time = host.create_time,
-            .cross_project_id = std::string(host.cpid),
-            .owner = host.user,
-            .description = std::move(description)};
+  void SetTeam(const TeamFields& team) {
+    SetCommon(wire::AccountKind::kTeam, team);
+    AppendText(team.name, &account_.name);
+    AppendText(team.country, &account_.country);
+    AppendText(team.url, &account_.url);
+    account_.owner = team.founder;
+  }
+
+  void SetHost(const HostFields& host) {
+    SetCommon(wire::AccountKind::kHost, host);
+    for (const std::string_view part : {host.vendor, host.model, host.os_name, host.os_version}) {
+      if (part.empty()) continue;
+      if (!account_.description.empty()) account_.description += ' ';
+      AppendText(part, &account_.description);
+    }
+    account_.cross_project_id = host.cpid;
+    account_.owner = host.user;
   }
 
   static double CreditOf(const CreditFigure& figure) { return static_cast<double>(figure.micro) / 1e6; }
 
   void Report(std::size_t bytes) {
-    bytes_ += bytes;
-    if (!request_.progress || bytes_ < reported_ + kReportEvery) return;
-    reported_ = bytes_;
-    request_.progress(bytes_);
+    read_bytes_ += bytes;
+    if (!request_.progress || read_bytes_ < reported_ + kReportEvery) return;
+    reported_ = read_bytes_;
+    request_.progress(read_bytes_);
   }
 
   const EditionRequest& request_;
@@ -389,7 +414,9 @@ class Maker {
   std::array<ReadKind, kRecordKinds.size()> read_;
   Charset charset_ = Charset::kUtf8;
   bool plain_ = true;
-  std::uint64_t bytes_ = 0;
+  wire::FeedAccount account_;  // reused, as is bytes_
+  std::string bytes_;
+  std::uint64_t read_bytes_ = 0;
   std::uint64_t reported_ = 0;
 };
 

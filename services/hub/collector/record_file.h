@@ -26,13 +26,16 @@ class RecordFile {
   [[nodiscard]] std::uint64_t count() const { return count_; }
   // Makes the file durable; errors of Add() are reported here. Call once.
   Status Finish();
+  // The same for a file that is read back by this process and not needed after a crash: it is not made durable.
+  Status FinishTemporary();
 
  private:
   [[nodiscard]] Status Failed() const;
+  void Write();
 
   std::string path_;
   OpenRecordFile file_;
-  std::string bytes_;  // reused
+  std::string block_{};  // not written yet
   std::uint64_t count_ = 0;
   bool failed_ = false;
 };
@@ -42,12 +45,17 @@ class RecordFileReader {
  public:
   static Result<RecordFileReader> Open(const std::string& path);
 
-  // False: the end. kCorrupted: the file ends within a record.
-  Result<bool> Next(std::string* record);
+  // False: the end. `*record` is valid until the next call. kCorrupted: the file ends within a record.
+  Result<bool> Next(std::string_view* record);
 
  private:
+  // Reads on; false: the file has ended.
+  bool Fill();
+
   std::string path_;
   OpenRecordFile file_;
+  std::string block_{};  // read, from begin_ on not returned yet
+  std::size_t begin_ = 0;
 };
 
 }  // namespace cobblestone::hub

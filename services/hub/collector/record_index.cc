@@ -10,8 +10,6 @@
 #include <cstring>
 #include <utility>
 
-#include "common/stream/hash128.h"
-
 namespace cobblestone::hub {
 
 namespace {
@@ -25,6 +23,7 @@ struct Trailer {
   std::uint64_t count = 0;
   std::uint64_t hash = 0;  // of the records
 };
+constexpr std::size_t kBlockRecords = 8192;            // records
 constexpr std::uint64_t kMagic = 0x31584449'42554843;  // "CHUBIDX1"
 
 std::uint64_t HashOf(std::span<const IndexedRecord> records) {
@@ -113,6 +112,9 @@ Result<RecordIndexWriter> RecordIndexWriter::Create(const std::string& path) {
   writer.path_ = path;
   writer.file_.reset(std::fopen(path.c_str(), "wbe"));
   if (writer.file_ == nullptr) return Failed("write", path);
+  std::setbuf(writer.file_.get(), nullptr);  // blocks are large enough
+  writer.block_.reserve(kBlockRecords);
+  writer.contents_ = std::make_unique<stream::Hasher>();
   return writer;
 }
 
@@ -120,30 +122,42 @@ void RecordIndexWriter::Add(const IndexedRecord& record) {
   if (count_ > 0 && record.id <= last_) sorted_ = false;
   last_ = record.id;
   ++count_;
-  if (std::fwrite(&record, sizeof record, 1, file_.get()) != 1) failed_ = true;
+  block_.push_back(record);
+  if (block_.size() == kBlockRecords) Write();
+}
+
+void RecordIndexWriter::Write() {
+  contents_->Bytes({reinterpret_cast<const char*>(block_.data()), block_.size() * sizeof(IndexedRecord)});
+  failed_ = std::fwrite(block_.data(), sizeof(IndexedRecord), block_.size(), file_.get()) != block_.size() ||
+            failed_;
+  block_.clear();
+}
+
+Result<std::uint64_t> RecordIndexWriter::Sort() {
+  const std::size_t bytes = count_ * sizeof(IndexedRecord);
+  const int fd = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return Failed("write", path_);
+  void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  ::close(fd);
+  if (mapped == MAP_FAILED) return Failed("map", path_);
+  const std::span<IndexedRecord> records{static_cast<IndexedRecord*>(mapped), count_};
+  std::sort(records.begin(), records.end(),
+            [](const IndexedRecord& a, const IndexedRecord& b) { return a.id < b.id; });
+  const std::uint64_t hash = HashOf(records);
+  ::munmap(mapped, bytes);
+  return hash;
 }
 
 Status RecordIndexWriter::Finish() {
-  if (failed_ || std::fflush(file_.get()) != 0) return Failed("write", path_);
-  Trailer trailer{.magic = kMagic, .count = count_};
-  const std::size_t bytes = count_ * sizeof(IndexedRecord);
-  if (bytes > 0) {
-    const int fd = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
-    if (fd < 0) return Failed("write", path_);
-    void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    ::close(fd);
-    if (mapped == MAP_FAILED) return Failed("map", path_);
-    const std::span<IndexedRecord> records{static_cast<IndexedRecord*>(mapped), count_};
-    if (!sorted_)
-      std::sort(records.begin(), records.end(),
-                [](const IndexedRecord& a, const IndexedRecord& b) { return a.id < b.id; });
-    trailer.hash = HashOf(records);
-    ::munmap(mapped, bytes);
-  } else {
-    trailer.hash = HashOf(std::span<const IndexedRecord>());
+  Write();
+  if (failed_) return Failed("write", path_);
+  Trailer trailer{.magic = kMagic, .count = count_, .hash = contents_->Digest().low};
+  if (!sorted_) {
+    const auto hash = Sort();
+    if (!hash.ok()) return hash.status();
+    trailer.hash = *hash;
   }
-  if (std::fwrite(&trailer, sizeof trailer, 1, file_.get()) != 1 || std::fflush(file_.get()) != 0 ||
-      ::fsync(::fileno(file_.get())) != 0)
+  if (std::fwrite(&trailer, sizeof trailer, 1, file_.get()) != 1 || ::fsync(::fileno(file_.get())) != 0)
     return Failed("write", path_);
   file_.reset();
   return Status::Ok();

@@ -16,6 +16,7 @@
 
 #include "common/base/status.h"
 #include "common/credit/accounts/account.h"
+#include "common/stream/hash128.h"
 
 namespace cobblestone::hub {
 
@@ -74,8 +75,14 @@ class RecordIndexWriter {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
 
+  void Write();
+  // Sorts the records in the file. Returns their hash.
+  Result<std::uint64_t> Sort();
+
   std::string path_;
   std::unique_ptr<std::FILE, Close> file_;
+  std::vector<IndexedRecord> block_;          // not written yet
+  std::unique_ptr<stream::Hasher> contents_;  // of the records so far, in the order in which they came
   std::uint64_t count_ = 0;
   std::uint64_t last_ = 0;
   bool sorted_ = true;

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "services/hub/feeds/byte_scan.h"
+
 namespace cobblestone::hub {
 
 inline bool IsBlank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
@@ -53,11 +55,9 @@ class ElementScan {
     const std::string_view from = rest_.substr(begin);
     std::size_t length = from.find('<');
     if (length == std::string_view::npos) return Bad();
-    if (from.substr(length).starts_with(kCdata)) {
-      // The contents are not escaped and may contain ]]> and tags: the last end of such an element counts.
-      length = LastEnd(from);
-    } else if (!IsEnd(from.substr(length))) {
-      length = FirstEnd(from, length);
+    if (!IsEnd(from.substr(length))) {
+      // The contents of CDATA are not escaped and may contain ]]> and tags: the last end of such an element counts.
+      length = from.substr(length).starts_with(kCdata) ? LastEnd(from) : FirstEnd(from, length);
     }
     if (length == std::string_view::npos) return Bad();
     value_ = from.substr(0, length);
@@ -66,8 +66,8 @@ class ElementScan {
   }
 
   [[nodiscard]] bool IsEnd(std::string_view text) const {
-    return text.size() >= tag_.size() + 3 && text[1] == '/' && text.substr(2, tag_.size()) == tag_ &&
-           text[tag_.size() + 2] == '>';
+    return text.size() >= tag_.size() + 3 && text[1] == '/' && text[tag_.size() + 2] == '>' &&
+           SameShort(text.substr(2, tag_.size()), tag_);
   }
   [[nodiscard]] std::size_t FirstEnd(std::string_view from, std::size_t at) const {
     for (at = from.find("</", at); at != std::string_view::npos; at = from.find("</", at + 2))
@@ -98,7 +98,7 @@ class TagTable {
   std::size_t Find(std::string_view tag) {
     for (std::size_t i = 0; i < kCount; ++i) {
       const std::size_t at = next_ + i < kCount ? next_ + i : next_ + i - kCount;
-      if (tags_[at] != tag) continue;
+      if (!SameShort(tags_[at], tag)) continue;
       next_ = at + 1 < kCount ? at + 1 : 0;
       return at;
     }

@@ -22,6 +22,7 @@ namespace cobblestone::hub {
 namespace {
 
 constexpr std::size_t kExaminedBytes = 4096;
+constexpr long kReceiveBytes = 256L << 10;  // at a time; libcurl takes up to 512 KiB
 
 // libcurl's own state of the process, which lives as long as the process.
 bool StartCurl() {
@@ -309,6 +310,7 @@ class Fetcher::Impl {
     Set(CURLOPT_LOW_SPEED_LIMIT, limits.low_speed_bytes);
     Set(CURLOPT_LOW_SPEED_TIME, limits.low_speed_seconds);
     Set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(limits.largest));
+    Set(CURLOPT_BUFFERSIZE, kReceiveBytes);
     Set(CURLOPT_WRITEFUNCTION, WriteBody);
     Set(CURLOPT_WRITEDATA, transfer);
     Set(CURLOPT_HEADERFUNCTION, ReadHeader);

@@ -58,21 +58,50 @@ enum class HostTag : std::uint8_t {
   kCoprocs,
   kCreateTime,
   kLastContact,
+  kTimezone,
   kCpus,
   kFlops,
   kIops,
+  kMemoryBandwidth,
   kMemory,
+  kCache,
+  kSwap,
   kDisk,
+  kDiskFree,
+  kUpload,
+  kDownload,
   kTurnaround,
   kCreditPerCpu,
   kCpid
 };
-constexpr std::array<std::string_view, 21> kHostTags = {
-    "id",       "userid",      "total_credit", "expavg_credit",  "expavg_time",
-    "p_vendor", "p_model",     "os_name",      "os_version",     "misc",
-    "coprocs",  "create_time", "rpc_time",     "ncpus",          "p_fpops",
-    "p_iops",   "m_nbytes",    "d_total",      "avg_turnaround", "credit_per_cpu_sec",
-    "host_cpid"};
+constexpr std::array<std::string_view, 28> kHostTags = {"id",
+                                                        "userid",
+                                                        "total_credit",
+                                                        "expavg_credit",
+                                                        "expavg_time",
+                                                        "p_vendor",
+                                                        "p_model",
+                                                        "os_name",
+                                                        "os_version",
+                                                        "misc",
+                                                        "coprocs",
+                                                        "create_time",
+                                                        "rpc_time",
+                                                        "timezone",
+                                                        "ncpus",
+                                                        "p_fpops",
+                                                        "p_iops",
+                                                        "p_membw",
+                                                        "m_nbytes",
+                                                        "m_cache",
+                                                        "m_swap",
+                                                        "d_total",
+                                                        "d_free",
+                                                        "n_bwup",
+                                                        "n_bwdown",
+                                                        "avg_turnaround",
+                                                        "credit_per_cpu_sec",
+                                                        "host_cpid"};
 
 FieldProblem ProblemOfScan(const ElementScan& scan) {
   if (!scan.bad()) return {};
@@ -188,8 +217,30 @@ FileProblem ReadHostElement(HostTag tag, std::string_view value, HostFields* hos
     case HostTag::kTurnaround: host->turnaround = ParseMeasure(value); break;
     case HostTag::kCreditPerCpu: host->credit_per_cpu = ParseMeasure(value); break;
     case HostTag::kCpid: host->cpid = CrossProjectId(value); break;
+    // They are in the list because a tag in its order is found at once.
+    case HostTag::kTimezone:
+    case HostTag::kMemoryBandwidth:
+    case HostTag::kCache:
+    case HostTag::kSwap:
+    case HostTag::kDiskFree:
+    case HostTag::kUpload:
+    case HostTag::kDownload: break;
   }
   return FileProblem::kNone;
+}
+
+// Values that are no measure never refuse a record.
+FileProblem ReadHostAccountElement(HostTag tag, std::string_view value, HostFields* host) {
+  switch (tag) {
+    case HostTag::kCpus:
+    case HostTag::kFlops:
+    case HostTag::kIops:
+    case HostTag::kMemory:
+    case HostTag::kDisk:
+    case HostTag::kTurnaround:
+    case HostTag::kCreditPerCpu: return FileProblem::kNone;
+    default: return ReadHostElement(tag, value, host);
+  }
 }
 
 // All three kinds have their id in element 0.
@@ -232,8 +283,9 @@ FieldProblem ReadTeamFields(std::string_view record, TeamFields* team) {
   return ReadFields(record, kTeamTags, ReadTeamElement, TeamTag::kTotalCredit, team);
 }
 
-FieldProblem ReadHostFields(std::string_view record, HostFields* host) {
-  return ReadFields(record, kHostTags, ReadHostElement, HostTag::kTotalCredit, host);
+FieldProblem ReadHostFields(std::string_view record, HostFields* host, HostPart part) {
+  return ReadFields(record, kHostTags, part == HostPart::kAll ? ReadHostElement : ReadHostAccountElement,
+                    HostTag::kTotalCredit, host);
 }
 
 bool ShiftedHost(std::string_view record) {

@@ -71,6 +71,9 @@ struct HostFields {
   std::optional<double> credit_per_cpu{};  // Cobblestones per CPU second
 };
 
+// kAccount leaves the optional fields absent: parsing them takes longer than all others.
+enum class HostPart : std::uint8_t { kAll, kAccount };
+
 // What is wrong with a record. `field` is the element, `text` what it contains.
 struct FieldProblem {
   FileProblem problem = FileProblem::kNone;
@@ -83,7 +86,7 @@ struct FieldProblem {
 // `record`: the text between the tags of the record. On a problem the fields are those read so far.
 FieldProblem ReadUserFields(std::string_view record, UserFields* user);
 FieldProblem ReadTeamFields(std::string_view record, TeamFields* team);
-FieldProblem ReadHostFields(std::string_view record, HostFields* host);
+FieldProblem ReadHostFields(std::string_view record, HostFields* host, HostPart part = HostPart::kAll);
 
 // True for a host that a server build from 14 November 2025 to 22 February 2026 wrote: a misplaced comma made the text
 // of the element <misc> an argument, and each following value went into the element before its own. Such a record is

@@ -95,7 +95,7 @@ class StatisticsReader {
   // The fields of the record that Next() returned last; of the kind of this file (CHECK). False: a field is bad, and
   // the file is refused. Notes the texts for charset().
   bool ReadUser(const StatisticsRecord& record, UserFields* user);
-  bool ReadHost(const StatisticsRecord& record, HostFields* host);
+  bool ReadHost(const StatisticsRecord& record, HostFields* host, HostPart part = HostPart::kAll);
   bool ReadTeam(const StatisticsRecord& record, TeamFields* team);
 
   // After Next() has returned false: no problem was found. An empty list of records is no problem here.

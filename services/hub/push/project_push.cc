@@ -203,7 +203,7 @@ Status ProjectPush::Send(const HubClient& hub, const std::stop_token& stop) {
     auto file = RecordFileReader::Open(In("work/") + kEventsName);
     if (!file.ok()) return file.status();
     std::uint64_t lines = 0;
-    std::string record;
+    std::string_view record;
     auto found = file->Next(&record);
     for (; found.ok() && *found; found = file->Next(&record)) ++lines;
     if (!found.ok()) return found.status();
@@ -239,7 +239,7 @@ Result<std::uint64_t> ProjectPush::Position(const HubClient& hub, const std::sto
 Status ProjectPush::SendFrom(const HubClient& hub, std::uint64_t position, const std::stop_token& stop) {
   auto file = RecordFileReader::Open(In("work/") + kEventsName);
   if (!file.ok()) return file.status();
-  std::string record;
+  std::string_view record;
   const auto next = [&]() -> Result<bool> { return file->Next(&record); };
   auto found = next();
   for (std::uint64_t line = 0; found.ok() && *found && line < position; ++line) found = next();
