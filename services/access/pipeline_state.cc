@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -23,6 +24,8 @@ namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(200);
 constexpr auto kPatience = std::chrono::minutes(10);
+
+constexpr std::string_view kCoordinatorRole = "coordinator";  // of KafkaView::ShownSlot
 
 constexpr view::Stage kStages[] = {view::Stage::kClaims, view::Stage::kGrants, view::Stage::kAccounts,
                                    view::Stage::kTeams, view::Stage::kCoordinator};
@@ -67,7 +70,7 @@ std::string Listed(const std::vector<std::uint64_t>& numbers) {
 }  // namespace
 
 Status PipelineState::OpenOnKafka(const settings::RunSettings& settings,
-                                  const std::function<void(const std::string&)>& report) {
+                                  const std::function<void(const std::string&)>& report, Wanted wanted) {
   settings::RunSettings own = settings;
   own.data_directory += "/export";
   std::error_code error;
@@ -79,21 +82,49 @@ Status PipelineState::OpenOnKafka(const settings::RunSettings& settings,
   view_ = std::move(*view);
   sums_ = own.data_directory + "/view/ledger-sums";
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  Status whole = IsWhole(view_->state());
-  while (whole.code() == StatusCode::kRetry && std::chrono::steady_clock::now() < deadline) {
+  Status arrived = Arrived(wanted);
+  while (arrived.code() == StatusCode::kRetry && std::chrono::steady_clock::now() < deadline) {
     if (Status s = view_->failure(); !s.ok()) return s;
     std::this_thread::sleep_for(kLookEvery);
-    whole = IsWhole(view_->state());
+    arrived = Arrived(wanted);
   }
   state_ = &view_->state();
-  return whole;
+  return arrived;
+}
+
+// A slot has no checkpoint before its first commit, so without one there is nothing to wait for.
+Status PipelineState::Arrived(Wanted wanted) {
+  bool any_commit = false;
+  bool current = true;
+  for (const KafkaView::ShownSlot& slot : view_->Look()) {
+    if (wanted == Wanted::kCoordinator && slot.role != kCoordinatorRole) continue;
+    any_commit |= slot.committed != 0;  // unknown: the brokers have not answered
+    current &= slot.committed && slot.shown >= *slot.committed;
+  }
+  if (!any_commit) return Status::NotFound("no worker of this deployment has committed anything yet");
+  if (wanted == Wanted::kAll) return IsWhole(view_->state());
+  if (current) return Status::Ok();
+  return Status::Retry(
+      "the coordinator's state is not available yet: it arrives with the next checkpoint of the workers "
+      "(kafka.checkpoint_interval); try again later");
 }
 
 Result<std::unique_ptr<PipelineState>> PipelineState::Open(
     const settings::RunSettings& settings, const std::function<void(const std::string&)>& report) {
+  return Open(settings, report, Wanted::kAll);
+}
+
+Result<std::unique_ptr<PipelineState>> PipelineState::OpenCoordinator(
+    const settings::RunSettings& settings, const std::function<void(const std::string&)>& report) {
+  return Open(settings, report, Wanted::kCoordinator);
+}
+
+Result<std::unique_ptr<PipelineState>> PipelineState::Open(
+    const settings::RunSettings& settings, const std::function<void(const std::string&)>& report,
+    Wanted wanted) {
   std::unique_ptr<PipelineState> made(new PipelineState);
   if (settings.backend == settings::Backend::kKafka) {
-    if (Status s = made->OpenOnKafka(settings, report); !s.ok()) return s;
+    if (Status s = made->OpenOnKafka(settings, report, wanted); !s.ok()) return s;
     return made;
   }
   std::error_code ignored;  // a directory that cannot be read counts as absent

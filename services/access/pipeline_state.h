@@ -21,9 +21,14 @@ class PipelineState {
  public:
   // If a program runs on the directory, it copies its states by hard links, without other delay. A directory
   // without a running program is opened. On Kafka, the export's own view follows the topics until it has all
-  // slots. kFenced: another export uses the directory. kNotFound: the directory does not exist.
+  // slots. kFenced: another export uses the directory. kNotFound: the directory does not exist, or no worker on
+  // Kafka has committed anything.
   static Result<std::unique_ptr<PipelineState>> Open(const settings::RunSettings& settings,
                                                      const std::function<void(const std::string&)>& report);
+  // As above, for readers of the coordinator's rows, which are as of its last commit. On Kafka, other slots may be
+  // missing, and kNotFound means that the coordinator has committed nothing.
+  static Result<std::unique_ptr<PipelineState>> OpenCoordinator(
+      const settings::RunSettings& settings, const std::function<void(const std::string&)>& report);
 
   [[nodiscard]] view::State& state() { return *state_; }
   // Ledger sums up to `to`, which the state has read. Continues from the sums of the last export, unless
@@ -34,8 +39,13 @@ class PipelineState {
  private:
   PipelineState() = default;
 
+  enum class Wanted { kAll, kCoordinator };
+  static Result<std::unique_ptr<PipelineState>> Open(const settings::RunSettings& settings,
+                                                     const std::function<void(const std::string&)>& report,
+                                                     Wanted wanted);
   Status OpenOnKafka(const settings::RunSettings& settings,
-                     const std::function<void(const std::string&)>& report);
+                     const std::function<void(const std::string&)>& report, Wanted wanted);
+  [[nodiscard]] Status Arrived(Wanted wanted);
 
   // In order of dependency: each member needs those above it.
   std::optional<stream::embedded::LockFile> lock_;

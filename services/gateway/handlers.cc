@@ -18,6 +18,7 @@ namespace {
 constexpr std::uint64_t kMaxIds = std::numeric_limits<std::int64_t>::max();
 constexpr std::uint64_t kMaxProjects = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t kMaxRefused = 1000;
+constexpr std::uint64_t kMaxWatched = 100;
 constexpr std::uint64_t kMaxEpochs = 5000;
 constexpr std::size_t kLongestSource = 200;
 constexpr std::size_t kMaxBadLines = 100;  // the pipeline lists at most this many
@@ -188,6 +189,18 @@ Answer Handlers::Tasks(const Request& request) {
   auto tasks = pipeline_.Tasks();
   return tasks.ok() ? JsonAnswer({{"as_of", std::move(as_of)}, {"data", std::move(*tasks)}})
                     : ErrorAnswer(tasks.status());
+}
+
+// An alarm is a suspicion, so it is for the project alone.
+Answer Handlers::Watch(const Request& request) {
+  if (!request.rights.read_all) return Forbidden(request);
+  Query query(request);
+  const std::uint64_t limit = query.Number("limit", 20, kMaxWatched);
+  if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
+  json as_of = AsOfAll(questions_);
+  auto watch = questions_.Watch(limit);
+  return watch.ok() ? JsonAnswer({{"as_of", std::move(as_of)}, {"data", std::move(*watch)}})
+                    : ErrorAnswer(watch.status());
 }
 
 Answer Handlers::RefusedList(const Request& request) {

@@ -33,6 +33,7 @@ class Handlers {
   Answer OpenApi(const Request& request);
   Answer Metrics(const Request& request);
   Answer Tasks(const Request& request);
+  Answer Watch(const Request& request);
   Answer RefusedList(const Request& request);
   Answer RefusedShow(const Request& request);
   Answer Resubmit(const Request& request);

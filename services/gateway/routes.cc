@@ -11,6 +11,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/api/v1/metrics", Needs::kMetrics, &Handlers::Metrics},
     {"GET", "/api/v1/live", Needs::kRead, nullptr},
     {"GET", "/api/v1/tasks", Needs::kRead, &Handlers::Tasks},
+    {"GET", "/api/v1/watch", Needs::kRead, &Handlers::Watch},
     {"GET", "/api/v1/refused", Needs::kRead, &Handlers::RefusedList},
     {"GET", "/api/v1/refused/{number}", Needs::kRead, &Handlers::RefusedShow},
     {"POST", "/api/v1/refused/{number}/resubmit", Needs::kOperate, &Handlers::Resubmit},

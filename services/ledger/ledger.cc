@@ -95,6 +95,7 @@ class TopicLedger final : public view::Ledger {
                                             std::size_t limit) override {
     return index_.NewestTo(project, kind, id, limit);
   }
+  Result<std::vector<LedgerPlace>> Alarms(std::size_t limit) override { return index_.Alarms(limit); }
   Status ReadGrant(const LedgerPlace& place, const Visit& visit) override {
     return grants_.ReadAt(place, visit);
   }

@@ -5,6 +5,7 @@
 #include "common/wire/control/control_codec.h"
 #include "common/wire/control/topics.h"
 #include "common/wire/control/watermark_codec.h"
+#include "common/wire/events/head_peek.h"
 #include "common/wire/ledger/grant_codec.h"
 
 namespace cobblestone::ledger {
@@ -39,6 +40,9 @@ std::string AccountKey(ProjectId project, wire::AccountKind kind, std::uint64_t 
   AppendNumber(id, 8, key);
   return key;
 }
+
+// Of all grants with alarms. No other key has its length.
+constexpr std::string_view kAlarmsKey = "alarms";
 
 Result<std::vector<LedgerPlace>> Places(Result<std::vector<stream::RecordPlace>> found) {
   if (!found.ok()) return found.status();
@@ -91,7 +95,7 @@ Status LedgerIndex::Flush() {
 Status LedgerIndex::IndexForPeople() {
   auto grants = KeyIndex::Open(log_of_(wire::kGrants),
                                {.path = path_ + "/grants-by-account",
-                                .name = "grants by user and by host, 1",
+                                .name = "grants by user and by host, and alarms, 2",
                                 .topic = wire::kGrants,
                                 .partitions = partitions_,
                                 .keys = [](std::string_view record, const AddKey& add) {
@@ -103,6 +107,7 @@ Status LedgerIndex::IndexForPeople() {
                                     add(AccountKey(head.project, wire::AccountKind::kUser, head.user.value));
                                   if (head.host)
                                     add(AccountKey(head.project, wire::AccountKind::kHost, head.host.value));
+                                  if (wire::IsFinalOfClaim(record, credit::kClaimRising)) add(kAlarmsKey);
                                 }});
   if (!grants.ok()) return grants.status();
   auto postings =
@@ -155,6 +160,12 @@ Result<std::vector<LedgerPlace>> LedgerIndex::NewestTo(ProjectId project, wire::
   if (index == nullptr)
     return Status::Retry("the ledger is not indexed by account, because this process serves no gateway");
   return Places(index->FindLast(AccountKey(project, kind, id), limit));
+}
+
+Result<std::vector<LedgerPlace>> LedgerIndex::Alarms(std::size_t limit) {
+  if (grants_to_ == nullptr)
+    return Status::Retry("alarms are not indexed, because this process serves no gateway");
+  return Places(grants_to_->FindLast(kAlarmsKey, limit));
 }
 
 Result<std::vector<LedgerPlace>> LedgerIndex::Epochs(ProjectId project) {

@@ -43,6 +43,9 @@ class LedgerIndex {
   // IndexForPeople().
   Result<std::vector<LedgerPlace>> NewestTo(ProjectId project, wire::AccountKind kind, std::uint64_t id,
                                             std::size_t limit);
+  // Final grants of claims with an alarm (credit::kClaimRising), of all projects: the last `limit` of each partition.
+  // kRetry: as above.
+  Result<std::vector<LedgerPlace>> Alarms(std::size_t limit);
   // Places of the project's epochs in `control`, partition 0. kRetry: as above.
   Result<std::vector<LedgerPlace>> Epochs(ProjectId project);
 
@@ -55,7 +58,7 @@ class LedgerIndex {
   const std::uint32_t partitions_;
   std::unique_ptr<stream::KeyIndex> grants_;
   std::unique_ptr<stream::KeyIndex> postings_;
-  std::unique_ptr<stream::KeyIndex> grants_to_;    // by user and by host
+  std::unique_ptr<stream::KeyIndex> grants_to_;    // by user, by host, and those with alarms
   std::unique_ptr<stream::KeyIndex> postings_to_;  // by team
   std::unique_ptr<stream::KeyIndex> epochs_;       // by project
 };

@@ -51,6 +51,9 @@ class Ledger {
   // order of partition and offset.
   virtual Result<std::vector<LedgerPlace>> NewestTo(ProjectId project, wire::AccountKind kind,
                                                     std::uint64_t id, std::size_t limit) = 0;
+  // Final grants of claims with an alarm (credit::kClaimRising), of all projects: at least the newest `limit` places of
+  // each partition, in order of partition and offset.
+  virtual Result<std::vector<LedgerPlace>> Alarms(std::size_t limit) = 0;
   // All records at the place.
   virtual Status ReadGrant(const LedgerPlace& place, const Visit& visit) = 0;
   virtual Status ReadPosting(const LedgerPlace& place, const Visit& visit) = 0;

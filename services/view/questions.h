@@ -134,6 +134,11 @@ class Questions {
   // In ascending order of epoch.
   Result<nlohmann::json> ScalesHistory(ProjectId project, const EpochsWanted& wanted);
 
+  // What an operator should look at, over all projects. "hosts": hosts whose reports keep rising (docs/rules.md,
+  // section 54), by app, with their newest alarm in the ledger; newest first, at most `limit`. "levels": apps whose X has
+  // moved by more than a tenth within a day of event time, with the X before. kRetry: the ledger is being indexed.
+  Result<nlohmann::json> Watch(std::size_t limit);
+
   // Refused records from number `from` on, ascending.
   Result<nlohmann::json> RefusedList(std::uint64_t from, std::uint64_t limit);
   // Refused records before number `before`, newest first.
@@ -178,6 +183,9 @@ class Questions {
     std::string url;
   };
   Result<std::map<std::uint32_t, ProjectCall>> Calls(const Rows& coordinator);
+  Result<nlohmann::json> RisingHosts(std::size_t limit);
+  Result<nlohmann::json> MovedLevels();
+  std::string AppName(ProjectId project, AppId app);
   double clock() const;
 
   State& state_;

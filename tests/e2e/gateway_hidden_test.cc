@@ -180,6 +180,7 @@ std::vector<Asked> Table() {
       {"GET", "/api/v1/metrics", {"/api/v1/metrics"}},
       {"GET", "/api/v1/live", {}},  // see Watch
       {"GET", "/api/v1/tasks", {"/api/v1/tasks"}},
+      {"GET", "/api/v1/watch", {"/api/v1/watch?limit=100"}},
       {"GET", "/api/v1/refused", {"/api/v1/refused?limit=1000", "/api/v1/refused?limit=1000&from=0"}},
       {"GET", "/api/v1/refused/{number}", refused},
       {"POST",

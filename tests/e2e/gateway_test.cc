@@ -348,6 +348,10 @@ TEST_F(GatewayTest, AccountsAreVisibleOnlyToTheirUsersWhereConfigured) {
     EXPECT_EQ(served.Get(project + path).status, 401) << path;
   }
   EXPECT_EQ(served.Get("/api/v1/refused", kVolunteerToken).status, 403);
+  EXPECT_EQ(served.Get("/api/v1/watch").status, 401);
+  EXPECT_EQ(served.Get("/api/v1/watch", kVolunteerToken).status, 403);
+  EXPECT_EQ(served.Get("/api/v1/watch", kReadToken).json()["data"],
+            (json{{"hosts", json::array()}, {"levels", json::array()}}));
   EXPECT_EQ(served.Get(project + "/scales").status, 200) << "scales do not belong to an account";
   EXPECT_EQ(served.Get(project + "/top/users", kReadToken).status, 200);
 }

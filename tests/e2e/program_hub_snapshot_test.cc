@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "tests/e2e/program_process.h"
+#include "tests/e2e/snapshot_hub.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_dir.h"
 
@@ -27,16 +28,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr double kMonday = 1790000000;  // 2026-09-21 14:13:20
-constexpr double kDay = 86400;
-constexpr const char* kFirst = "2026-09-21";
-constexpr const char* kSecond = "2026-09-22";
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 std::string Unpacked(const std::string& path) {
   std::string text;
   gzFile file = ::gzopen(path.c_str(), "rb");
@@ -47,135 +38,12 @@ std::string Unpacked(const std::string& path) {
   return text;
 }
 
-json Account(const char* kind, int id, int credit, json more) {
-  more["kind"] = std::string("ACCOUNT_KIND_") + kind;
-  more["account"] = std::to_string(id);
-  more["total_micro"] = std::to_string(credit * 1'000'000LL);
-  more["recent"] = credit / 10.0;
-  more["recent_time"] = kMonday;
-  more["create_time"] = 1.1e9 + id;
-  return more;
-}
-
-// A project as one hub numbers it.
-struct Feed {
-  int number = 0;
-  std::string name;
-  std::string url;
-  double time = 0;  // of the edition
-  std::vector<json> accounts;
-};
-
-std::vector<Feed> Feeds(int rosewood, int elm, int oak) {
-  const std::string ann(32, 'a');
-  const std::string zoe(32, 'b');
-  const std::string machine(32, 'c');
-  return {
-      {.number = rosewood,
-       .name = "Rosewood",
-       .url = "https://rosewood.example/",
-       .time = kMonday,
-       .accounts = {Account(
-                        "USER", 1, 100,
-                        {{"name", "Ann"}, {"cross_project_id", ann}, {"team", "5"}, {"country", "France"}}),
-                    Account("USER", 2, 50, {{"name", "Zoé & <Co>"}, {"cross_project_id", zoe}}),
-                    Account("TEAM", 5, 100, {{"name", "Crunchers"}, {"owner", "1"}}),
-                    Account("HOST", 9, 100,
-                            {{"owner", "1"}, {"cross_project_id", machine}, {"description", "AMD Linux"}})}},
-      {.number = elm,
-       .name = "Elm",
-       .url = "",
-       .time = kMonday - kDay,
-       .accounts = {Account("USER", 3, 20, {{"name", "ann"}, {"cross_project_id", ann}, {"team", "8"}}),
-                    Account("TEAM", 8, 20, {{"name", "CRUNCHERS"}}),
-                    Account("HOST", 4, 20, {{"owner", "3"}, {"cross_project_id", machine}})}},
-      {.number = oak, .name = "Oak", .url = "https://oak.example/", .time = kMonday, .accounts = {}}};
-}
-
-class Lines {
- public:
-  void Add(int project, double time, json body) {
-    body["id"] = std::to_string(++id_);
-    body["project"] = project;
-    body["time"] = time;
-    text_ += body.dump() + "\n";
-  }
-  void Edition(const Feed& feed, const std::string& number, const std::string& state, json more = {}) {
-    more["edition"] = number;
-    more["state"] = "EDITION_STATE_" + state;
-    more["published_time"] = feed.time;
-    more["whole"] = true;
-    Add(feed.number, feed.time, {{"feed_edition", more}});
-  }
-  void Project(const Feed& feed, const std::string& edition = "7") {
-    Add(feed.number, feed.time,
-        {{"feed_project", {{"name", feed.name}, {"url", feed.url}, {"mode", "FEED_MODE_FILES"}}}});
-    if (feed.accounts.empty()) return Edition(feed, edition, "HELD", {{"reason", "the file is empty"}});
-    Edition(feed, edition, "BEGUN");
-    for (json account : feed.accounts) {
-      account["edition"] = edition;
-      Add(feed.number, feed.time, {{"feed_account", account}});
-    }
-    Add(0, feed.time, {{"barrier", json::object()}});
-    Edition(feed, edition, "COMPLETE");
-  }
-  void Tick(double time) { Add(0, time, {{"tick", {{"time", time}}}}); }
-  [[nodiscard]] const std::string& text() const { return text_; }
-
- private:
-  int id_ = 0;
-  std::string text_;
-};
-
-// A hub in `dir`, not running: NAME.yaml, NAME-data, NAME-snapshots, NAME-stats.
-class Hub {
- public:
-  Hub(const TempDir& dir, std::string name, int partitions, const std::string& more = "")
-      : dir_(dir), name_(std::move(name)) {
-    EXPECT_EQ(RunProgram(dir_.path(), {"hub", "new-key", name_ + ".pem"}).code, 0);
-    Configure(partitions, name_ + "-snapshots", more);
-  }
-  void Configure(int partitions, const std::string& snapshots, const std::string& more) {
-    std::ofstream(dir_ / (name_ + ".yaml"))
-        << "role: hub\npartitions: " << partitions << "\ndata_directory: " << name_ << "-data\n"
-        << "state: {flush_interval: 50 ms}\nsnapshots:\n  directory: " << snapshots
-        << "\n  key_file: " << name_ << ".pem\n  hub: \"https://" << name_ << ".example/\"\n"
-        << "  consent: \"Members who agreed to the export.\"\n  combined: " << name_ << "-stats\n"
-        << more;
-  }
-  void Ingest(const Lines& lines, const std::string& source) {
-    std::ofstream(dir_ / (name_ + ".jsonl")) << lines.text();
-    const Finished done = RunProgram(
-        dir_.path(), {"ingest", name_ + ".jsonl", "--source", source, "--config", name_ + ".yaml"});
-    EXPECT_EQ(done.code, 0) << done.out << done.err;
-  }
-  Finished Snapshot() {
-    return RunProgram(dir_.path(), {"hub", "snapshot", "--nice", "0", "--config", name_ + ".yaml"});
-  }
-  [[nodiscard]] std::string Of(const std::string& date) const { return name_ + "-snapshots/" + date; }
-  [[nodiscard]] json Manifest(const std::string& date) const {
-    return json::parse(ReadFile(dir_ / Of(date) + "/manifest.json"), nullptr, false);
-  }
-  // The files but those of the manifest.
-  [[nodiscard]] std::map<std::string, std::string> Parts(const std::string& date) const {
-    std::map<std::string, std::string> parts;
-    for (const auto& entry : fs::directory_iterator(dir_ / Of(date)))
-      if (entry.path().extension() == ".jsonl") parts[entry.path().filename()] = ReadFile(entry.path());
-    return parts;
-  }
-  [[nodiscard]] std::string Stats(const std::string& file) const { return dir_ / (name_ + "-stats/" + file); }
-
- private:
-  const TempDir& dir_;
-  std::string name_;
-};
-
 class HubSnapshot : public ::testing::Test {
  protected:
   Finished Program(const std::vector<std::string>& arguments) { return RunProgram(dir_.path(), arguments); }
   // Hub `a`, with the snapshot of the first day.
   Hub First() {
-    Hub a(dir_, "a", 1);
+    Hub a(dir_.path(), "a", 1);
     Lines lines;
     for (const Feed& feed : Feeds(1, 2, 3)) lines.Project(feed);
     lines.Tick(kMonday + 60);
@@ -191,7 +59,7 @@ class HubSnapshot : public ::testing::Test {
 TEST_F(HubSnapshot, OfTwoHubsWithTheSameInputsHasTheSameContent) {
   const Hub a = First();
   // The other hub numbers projects in another way, has other partitions, and received all in another order.
-  Hub b(dir_, "b", 3);
+  Hub b(dir_.path(), "b", 3);
   Lines lines;
   std::vector<Feed> feeds = Feeds(9, 4, 2);
   std::reverse(feeds.begin(), feeds.end());
@@ -227,7 +95,7 @@ TEST_F(HubSnapshot, OfTwoHubsWithTheSameInputsHasTheSameContent) {
   EXPECT_EQ(projects[2]["parts"][0]["total_micro"], "150000000");
 
   // A third hub lies about one account.
-  Hub c(dir_, "c", 1);
+  Hub c(dir_.path(), "c", 1);
   feeds = Feeds(1, 2, 3);
   feeds[0].accounts[0]["total_micro"] = "999000000";
   Lines lies;
@@ -313,7 +181,7 @@ TEST_F(HubSnapshot, IsWrittenOnceADayAndContinuesItsChain) {
 TEST_F(HubSnapshot, ThatDoesNotFitOnTheDiskIsReported) {
   const SmallDisk disk("64k");
   if (!disk.mounted()) GTEST_SKIP() << "cannot mount a file system: " << disk.why();
-  Hub a(dir_, "a", 1);
+  Hub a(dir_.path(), "a", 1);
   a.Configure(1, disk.dir() / "snapshots", "");
   std::vector<Feed> feeds = Feeds(1, 2, 3);
   for (int id = 100; id < 200; ++id)
@@ -335,13 +203,13 @@ TEST_F(HubSnapshot, ThatDoesNotFitOnTheDiskIsReported) {
 TEST_F(HubSnapshot, IsTheBeginningOfAnotherHub) {
   const Hub a = First();
   // Elm has number 5 at the other hub; it does not know Rosewood and Oak yet.
-  Hub b(dir_, "b", 2, "projects:\n  - {id: 5, name: Elm}\n");
-  const Finished adopted = Program({"hub", "adopt-snapshot", a.Of(kFirst), "--config", "b.yaml"});
+  Hub b(dir_.path(), "b", 2, "projects:\n  - {id: 5, name: Elm}\n");
+  const Finished adopted = b.Adopt(a.Of(kFirst));
   EXPECT_EQ(adopted.code, 0) << adopted.out << adopted.err;
   EXPECT_THAT(adopted.out, HasSubstr("project 5: elm\nproject 1: oak-example; add it"));
   EXPECT_THAT(adopted.out, HasSubstr("adopted snapshot 1 of 2026-09-21: 7 accounts, 0 decisions"));
   // Again, after an interruption: nothing is counted twice.
-  EXPECT_EQ(Program({"hub", "adopt-snapshot", a.Of(kFirst), "--config", "b.yaml"}).code, 0);
+  EXPECT_EQ(b.Adopt(a.Of(kFirst)).code, 0);
 
   Lines tick;
   tick.Tick(kMonday + kDay);
@@ -373,13 +241,13 @@ TEST_F(HubSnapshot, IsTheBeginningOfAnotherHub) {
               HasSubstr("\"total_micro\":\"130000000\""));
 
   // A hub that has accounts of its own adopts nothing.
-  const Finished late = Program({"hub", "adopt-snapshot", a.Of(kFirst), "--config", "b.yaml"});
+  const Finished late = b.Adopt(a.Of(kFirst));
   EXPECT_EQ(late.code, 2);
   EXPECT_THAT(late.err, HasSubstr("only be adopted by an empty hub"));
 }
 
 TEST_F(HubSnapshot, KeepsPersonsWhoseIdsNoLongerMeet) {
-  Hub a(dir_, "a", 1);
+  Hub a(dir_.path(), "a", 1);
   const auto feed = [](int number, const std::string& name, double time, std::vector<json> accounts) {
     return Feed{.number = number, .name = name, .url = "", .time = time, .accounts = std::move(accounts)};
   };
@@ -397,8 +265,8 @@ TEST_F(HubSnapshot, KeepsPersonsWhoseIdsNoLongerMeet) {
   EXPECT_THAT(a.Parts(kFirst)["elm.users.jsonl"], HasSubstr(R"("identity":"elm-3-1100000003")"));
   EXPECT_THAT(a.Parts(kFirst)["rosewood.users.jsonl"], HasSubstr(R"("identity":"elm-3-1100000003")"));
 
-  Hub b(dir_, "b", 1, "  continues: \"Hub a has closed.\"\n");
-  const Finished adopted = Program({"hub", "adopt-snapshot", a.Of(kFirst), "--config", "b.yaml"});
+  Hub b(dir_.path(), "b", 1, "  continues: \"Hub a has closed.\"\n");
+  const Finished adopted = b.Adopt(a.Of(kFirst));
   EXPECT_EQ(adopted.code, 0) << adopted.out << adopted.err;
   EXPECT_THAT(adopted.out, HasSubstr("2 accounts, 1 decisions"));
   Lines tick;
@@ -410,7 +278,7 @@ TEST_F(HubSnapshot, KeepsPersonsWhoseIdsNoLongerMeet) {
 }
 
 TEST_F(HubSnapshot, IsWrittenWhileTheHubRuns) {
-  Hub a(dir_, "a", 3);
+  Hub a(dir_.path(), "a", 3);
   Background running(dir_.path(), {"run", "--config", "a.yaml"});
   ASSERT_TRUE(running.WaitFor("running")) << running.err();
   Lines lines;
@@ -432,7 +300,7 @@ TEST_F(HubSnapshot, IsWrittenWhileTheHubRuns) {
 }
 
 TEST_F(HubSnapshot, SaysWhatIsMissing) {
-  Hub a(dir_, "a", 1);
+  Hub a(dir_.path(), "a", 1);
   std::ofstream(dir_ / "plain.yaml") << "role: hub\ndata_directory: a-data\n";
   EXPECT_THAT(Program({"hub", "snapshot", "--config", "plain.yaml"}).err,
               HasSubstr("set snapshots.directory"));

@@ -77,6 +77,7 @@ json Everything(view::Questions& questions) {
     }
   }
   all["scales"] = AnswerOf(questions.Scales(kProject));
+  all["watch"] = AnswerOf(questions.Watch(100));
   all["epochs"] = AnswerOf(questions.ScalesHistory(kProject, {.limit = 1000}));
   json refused = AnswerOf(questions.RefusedList(0, 100000))["refused"];
   for (json& one : refused) {  // numbers, and the order of equal times, depend on the backend

@@ -102,6 +102,27 @@ TEST(HeadPeek, NothingIsReadPastTheEndOfTruncatedBytes) {
   }
 }
 
+TEST(HeadPeek, AFinalGrantHasTheFlagsOfItsOwnClaim) {
+  credit::Claim claim = ClaimOf(7, 8, true);
+  claim.flags = credit::kClaimValid | credit::kClaimRising;
+  std::string inner;
+  EncodeClaim(claim, &inner);
+  const auto bytes = [&](GrantKind kind, std::uint32_t flags_of_other) {
+    GrantHead head = GrantOf(7, 8, true);
+    head.kind = kind;
+    std::string record;
+    EncodeGrant(head, {}, std::vector<OtherClaim>{{.flags = flags_of_other}}, inner, &record);
+    return record;
+  };
+  const std::string grant = bytes(GrantKind::kFinal, credit::kClaimOnProbation);
+  EXPECT_TRUE(IsFinalOfClaim(grant, credit::kClaimRising));
+  EXPECT_TRUE(IsFinalOfClaim(grant, credit::kClaimRising | credit::kClaimValid));
+  EXPECT_FALSE(IsFinalOfClaim(grant, credit::kClaimOnProbation)) << "of another replica";
+  EXPECT_FALSE(IsFinalOfClaim(grant, credit::kClaimRising | credit::kClaimOnProbation));
+  EXPECT_FALSE(IsFinalOfClaim(bytes(GrantKind::kPartial, 0), credit::kClaimRising));
+  EXPECT_FALSE(IsFinalOfClaim(grant.substr(0, grant.size() - inner.size()), credit::kClaimRising));
+}
+
 TEST(HeadPeek, AMarkIsNoClaim) {
   std::string bytes;
   EncodePassed(PassedIn::kClaim, {}, &bytes);

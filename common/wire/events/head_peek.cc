@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint32_t kLastClaimField = 11;
 constexpr std::uint32_t kLastAwardField = 9;
+constexpr std::uint32_t kClaimOfGrant = 18;
 
 // Skips scalar fields with numbers below 16 while at least sixteen bytes are left, so that no step needs to
 // check the end. After stuck() the caller uses the slow decoder.
@@ -106,6 +107,18 @@ bool PeekAward(std::string_view bytes, AwardHead* head) {
   *head = {
       .project = grant.project, .app = grant.app, .credit_micro = grant.credit_micro, .kind = grant.kind};
   return true;
+}
+
+bool IsFinalOfClaim(std::string_view grant, std::uint32_t flags) {
+  AwardHead award;
+  if (!PeekAward(grant, &award) || award.kind != GrantKind::kFinal) return false;
+  ProtoReader r(grant);
+  while (const std::uint32_t tag = r.NextTag()) {
+    ClaimHead claim;
+    if (tag == BytesTag(kClaimOfGrant)) return PeekClaim(r.Bytes(), &claim) && (claim.flags & flags) == flags;
+    r.Skip(tag);
+  }
+  return false;
 }
 
 }  // namespace cobblestone::wire

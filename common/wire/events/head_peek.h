@@ -33,4 +33,7 @@ struct AwardHead {
 // False if the bytes read (up to kind) are not a Grant.
 [[nodiscard]] bool PeekAward(std::string_view bytes, AwardHead* head);
 
+// True for a final grant whose own claim has all of `flags` (credit::ClaimFlag bits).
+[[nodiscard]] bool IsFinalOfClaim(std::string_view grant, std::uint32_t flags);
+
 }  // namespace cobblestone::wire

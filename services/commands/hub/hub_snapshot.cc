@@ -86,8 +86,10 @@ struct Taken {
 Status Take(const settings::RunSettings& settings, Taken* taken) {
   auto state = PipelineState::Open(settings, ReportOpening);
   if (state.status().code() == StatusCode::kNotFound)
-    return Status::NotFound("there is no data directory " + settings.data_directory +
-                            ": the hub has never run");
+    return Status::NotFound(settings.backend == settings::Backend::kKafka
+                                ? state.status().message() + ": the hub has never run"
+                                : "there is no data directory " + settings.data_directory +
+                                      ": the hub has never run");
   if (!state.ok()) return state.status();
   taken->state = std::move(*state);
   auto reader = hub::HubReader::Open(taken->state->state());
@@ -245,7 +247,7 @@ Status CopyIntoArchive(const std::string& from, const hub::Verdict& verdict, con
 
 Status CheckIsEmpty(const settings::RunSettings& settings,
                     const std::vector<hub::ContinuedProject>& projects) {
-  const auto state = PipelineState::Open(settings, ReportOpening);
+  const auto state = PipelineState::OpenCoordinator(settings, ReportOpening);
   if (state.status().code() == StatusCode::kNotFound) return Status::Ok();  // no data yet
   return state.ok() ? hub::CheckEmptyHub((*state)->state(), projects) : state.status();
 }

@@ -4,8 +4,6 @@ reports no error (a violated policy, a failed script), and the keyboard reaches 
 
 import page as p
 
-AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-
 
 def granted_results(gateway, project):
     """A single result, and one with other replicas, whose page has more elements."""
@@ -40,17 +38,6 @@ def more(parser):
     parser.add_argument("--views", nargs="+", help="these, in place of one of each kind")
 
 
-def violations(page, axe):
-    page.driver.execute_script(axe)
-    found = page.driver.execute_async_script(
-        "const done = arguments[1]; axe.run(document, {runOnly: {type: 'tag', values: arguments[0]}, resultTypes: ['violations']})"
-        ".then(r => done(r.violations.map(v => v.id + ': ' + v.help + ' at ' + v.nodes.slice(0, 3).map(n => n.target + ' ' "
-        "+ (n.any[0] || n.all[0] || n.none[0] || {message: ''}).message).join('; '))), e => done(['axe failed: ' + e]))",
-        AXE_TAGS,
-    )
-    return found
-
-
 def open_all(page):
     """Also opens folded elements."""
     page.driver.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true })")
@@ -77,9 +64,9 @@ def story():
                     if view == "#/flow":
                         p.wait_for(lambda: page.text("[data-value=lag]") != "–", "the flow")
                     open_all(page)
-                    found = violations(page, axe)
+                    found = page.violations(axe)
                     if found:  # a violation in an element that was redrawn meanwhile does not come twice
-                        rules = {one.split(" at ")[0] for one in violations(page, axe)}
+                        rules = {one.split(" at ")[0] for one in page.violations(axe)}
                         found = [one for one in found if one.split(" at ")[0] in rules]
                     problems += [f"{where}: {one}" for one in found]
                     wide = page.driver.execute_script("return document.documentElement.scrollWidth")

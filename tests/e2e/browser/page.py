@@ -31,6 +31,8 @@ PATIENCE = 30  # s for anything to show
 WIDE = 1280  # CSS pixels
 PHONE = 360
 
+AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
 CHROMIUM_ARGUMENTS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage"
@@ -168,6 +170,16 @@ class Page:
                 return False
 
         wait_for(try_click, f"{selector} to click", lambda: reasons[-1])
+
+    def violations(self, axe):
+        """What axe finds wrong; `axe`: the text of axe.min.js."""
+        self.driver.execute_script(axe)
+        return self.driver.execute_async_script(
+            "const done = arguments[1]; axe.run(document, {runOnly: {type: 'tag', values: arguments[0]}, resultTypes: ['violations']})"
+            ".then(r => done(r.violations.map(v => v.id + ': ' + v.help + ' at ' + v.nodes.slice(0, 3).map(n => n.target + ' ' "
+            "+ (n.any[0] || n.all[0] || n.none[0] || {message: ''}).message).join('; '))), e => done(['axe failed: ' + e]))",
+            AXE_TAGS,
+        )
 
     def complaints(self):
         """Errors and warnings of the browser's console: a violated policy, a failed script."""

@@ -24,13 +24,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.normpath(os.path.join(HERE, "../../.."))
 HISTORY = os.path.join(SOURCE, "tests/golden/data/s10_mixed_large.in.jsonl.gz")
 FORMER = os.path.join(SOURCE, "tests/golden/export/entities.json")  # has names of hundreds of letters without a space
-STORIES = ("flow", "newcomer", "accounts", "why", "scales", "leaders", "refused", "access", "token", "own", "running", "adopted", "hub")
+STORIES = ("flow", "newcomer", "accounts", "why", "scales", "leaders", "refused", "access", "token", "own", "running", "adopted", "watch", "hub")
 
 TOKEN = "read-all-of-the-world-0123456789"  # of temporary gateways, which are deleted with their directory
 OPERATE = "operate-on-the-world-0123456789"
 VOLUNTEER = "one-of-the-world-0123456789"
 VOLUNTEERS_USER = 7  # a user of the traffic's project, with credit
 HISTORY_PROJECT = 1
+WATCHED_PROJECT, RISING_HOST, RISING_APP, MOVED_APP = 1, 7, 1, 2
 TRAFFIC_PROJECT = 2
 CLIMATE_PROJECT = 1
 SETTLED, KEPT, RUNNING = 1, 11, 2  # results of the climate project: granted, invalid, and undecided
@@ -173,6 +174,45 @@ class World:
                 file.write(json.dumps({"id": str(number), "project": ADOPTED_PROJECT, "time": now - 3600, **body}) + "\n")
         self.take(events, "since")
 
+    def watched(self):
+        """A host whose reports keep rising under policy robust, and an app whose X moves on the last day."""
+        now = 1.7e9
+        events = [
+            {"app": {"app": str(RISING_APP), "name": "fold", "policy": "robust"}},
+            {"app": {"app": str(MOVED_APP), "name": "dock", "policy": "creditnew", "minAvgPfc": 1, "constants": {"versionAverageSamples": 1}}},
+            *({"appVersion": {"appVersion": str(one), "app": str(MOVED_APP), "versionNum": 100, "platform": str(one)}} for one in (2, 3)),
+            {"appVersion": {"appVersion": "1", "app": str(RISING_APP), "versionNum": 100, "platform": "1"}},
+            {"user": {"user": "7", "name": "Ann"}},
+            {"host": {"host": str(RISING_HOST), "user": "7"}},
+        ]
+        events = [{"time": now, **body} for body in events]
+
+        def job(number, app, version, elapsed):
+            names = {"result": str(number), "workunit": str(number), "host": str(RISING_HOST), "app": str(app)}
+            times = {"elapsedTime": elapsed, "peakFlops": 1e9, "sentTime": now - 10000, "receivedTime": now}
+            events.append({"time": now, "completion": {**names, "appVersion": str(version), "outcome": "OUTCOME_SUCCESS", **times}})
+            facts = {"fpopsEst": 1e12, "fpopsBound": 1e15, "state": "VALIDATE_STATE_VALID", "claims": 1, "pass": 1}
+            events.append({"time": now, "validation": {**names, **facts}})
+
+        for number in range(70):
+            now += 10000
+            job(1 + number, RISING_APP, 1, 1000 * 1.02**number)
+        self.send(events, 0)
+        self.settle()  # ticks are applied when everything before them is
+        first = len(events)
+        for number in range(6):
+            job(100 + number, MOVED_APP, 2 + number % 2, 1250)
+        events.append({"time": now + 60, "tick": {"time": now + 60}})
+        self.send(events, first)
+
+    def send(self, events, first):
+        """Events of the watched project from this one on."""
+        path = os.path.join(self.directory, f"watched-{first}.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            lines = (json.dumps({"id": str(at + 1), "project": WATCHED_PROJECT, **event}) + "\n" for at, event in enumerate(events))
+            file.writelines(line for at, line in enumerate(lines) if at >= first)
+        self.run("ingest", path, "--source", f"watched-{first}", "--config", self.config)
+
     def hub(self, start):
         events = os.path.join(self.directory, "feed.jsonl")
         with open(events, "w", encoding="utf-8") as file:
@@ -239,7 +279,9 @@ def main():
     parser.add_argument("program", help="cobblestone")
     parser.add_argument("--axe", required=True, help="axe.min.js of the npm package axe-core")
     parser.add_argument("stories", nargs="*", default=STORIES, metavar="STORY", help=", ".join(STORIES))
+    parser.add_argument("--pictures", help="directory for pictures of what operators watch")
     options = parser.parse_intermixed_args()
+    pictures = ["--pictures", options.pictures] if options.pictures else []
     more = {
         "refused": ["--operate", OPERATE],
         "access": ["--axe", options.axe],
@@ -248,10 +290,11 @@ def main():
         "running": ["--project", str(CLIMATE_PROJECT), "--settled", str(SETTLED), "--kept", str(KEPT)],
         "adopted": ["--token", TOKEN, "--project", str(ADOPTED_PROJECT), "--user", str(BUSY), "--host", str(BUSY_HOST), "--result", str(BUSY_RESULT),
                     "--shy", str(SHY)],
+        "watch": ["--token", TOKEN, "--axe", options.axe, "--project", str(WATCHED_PROJECT), "--host", str(RISING_HOST), "--moved", str(MOVED_APP)],
     }  # fmt: skip
     closed = {"token": {"anonymous": "none"}, "own": {"accounts": "own", "leaders": "false"}}
     wrong = []
-    own_world = {*closed, "running", "adopted", "hub"}
+    own_world = {*closed, "running", "adopted", "watch", "hub"}
     open_stories = [story for story in options.stories if story not in own_world]
     if open_stories:
         with world(options.program) as here:
@@ -273,6 +316,11 @@ def main():
             wrong += [] if run_story("adopted", here, *more["adopted"]) else ["adopted"]
             # With names wider than a phone.
             wrong += [] if run_story("access", here, *more["access"], "--views", *LONG_VIEWS) else ["access, with long names"]
+    if "watch" in options.stories:
+        with world(options.program) as here:
+            here.watched()
+            here.settle()
+            wrong += [] if run_story("watch", here, *more["watch"], *pictures) else ["watch"]
     if "hub" in options.stories:
         with world(options.program, role="hub") as here:
             start = hub_feed.start_of(time.time())

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { GrantRow, PartialGrant, UnpaidTrickle } from "../../../services/gateway/web/src/base/types";
-import { appVersionWords, firstCreditWords, messagesOf, movedWords, trickleWords } from "../../../services/gateway/web/src/rules/words";
+import { appVersionWords, firstCreditWords, levelWords, messagesOf, movedWords, trickleWords } from "../../../services/gateway/web/src/rules/words";
 
 test("an app version is shown with its name and its id", () => {
   const version = { app_version: 20, version_num: 103, plan_class: "cpu_3" };
@@ -51,4 +51,10 @@ test("the first credit of a result that was judged invalid names the source of i
   assert.equal(firstCreditWords({ like_result: 7 }, { ...judged, worth: "3.000000" }), "what result 7 of its workunit was granted");
   assert.equal(firstCreditWords({}, { ...judged, worth: "3.000000" }), "what its own claim comes to");
   assert.equal(firstCreditWords({}, judged), "an amount that an operator has named");
+});
+
+test("a level moves up or down by a part of what it was", () => {
+  assert.equal(levelWords({ x: 1.25, x_before: 1 }), "+25 %");
+  assert.equal(levelWords({ x: 0.88, x_before: 1 }), "−12 %");
+  assert.equal(levelWords({ x: 3.337, x_before: 3 }), "+11.2 %");
 });

@@ -377,3 +377,30 @@ export interface GrantSeen {
   app_name?: string;
   time: number;
 }
+
+// A host whose reports keep rising, with its newest alarm.
+export interface HostToWatch {
+  project: Id;
+  app: Id;
+  app_name: string;
+  host: Id;
+  result: Id; // whose claim raised the alarm
+  time: Double;
+  why: string; // a flag of the claim
+}
+
+// An app whose X has moved within a day.
+export interface MovedLevel {
+  project: Id;
+  app: Id;
+  app_name: string;
+  x: Double;
+  x_before: Double;
+  time: Double;
+  time_before: Double;
+}
+
+export interface Watch {
+  hosts: HostToWatch[];
+  levels: MovedLevel[];
+}

@@ -1,5 +1,6 @@
 // Flags, modes, policies and reasons of refusal in sentences that a volunteer understands.
-import type { AppVersion, Correction, GrantRow, Id, JudgedInvalid, PartialGrant, UnpaidTrickle } from "../base/types";
+import { number, toNumber } from "../base/format";
+import type { AppVersion, Correction, GrantRow, Id, JudgedInvalid, MovedLevel, PartialGrant, UnpaidTrickle } from "../base/types";
 
 export interface Mark {
   name: string;
@@ -193,4 +194,10 @@ export function messagesOf(partials: PartialGrant[], unpaid: UnpaidTrickle[]): (
 export function firstCreditWords(correction: Pick<Correction, "like_result">, judged: JudgedInvalid | undefined): string {
   if (correction.like_result !== undefined) return `what result ${correction.like_result} of its workunit was granted`;
   return judged?.worth !== undefined ? "what its own claim comes to" : "an amount that an operator has named";
+}
+
+// By how much an app's X has moved.
+export function levelWords(level: Pick<MovedLevel, "x" | "x_before">): string {
+  const part = toNumber(level.x) / toNumber(level.x_before) - 1;
+  return `${part < 0 ? "−" : "+"}${number(Math.abs(part) * 100, 3)} %`;
 }

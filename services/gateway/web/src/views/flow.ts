@@ -9,6 +9,7 @@ import { accountLink, asOfLine, card, credit, link, sparkline, table, tiles, tro
 import { calm } from "../parts/theme";
 import { follow, seen, type Connection } from "./live";
 import type { Context, View } from "./view";
+import { seesWatch, watchCard } from "./watch";
 
 const kWindow = 300; // s shown by the charts
 const kLeastWindow = 60; // s, while there is less data
@@ -211,6 +212,7 @@ export function flowView(context: Context): View {
     h("div", { class: "pair" },
       h("section", { class: "card" }, resultsChart.node, numbersOf("Results per second as numbers", () => flowTable())),
       h("section", { class: "card" }, creditChart.node, numbersOf("Credit per second as numbers", () => flowTable()))),
+    seesWatch(context.viewer.role) && watchCard(context),
     h("section", { class: "card", "aria-labelledby": "ticker-title" },
       h("div", { class: "title-row" }, h("h2", { id: "ticker-title" }, "Just granted"), pause), nothing, ticker, newest),
     asOf);
