@@ -361,9 +361,14 @@ TEST(HubIndexTest, PeopleAreFoundByTheBeginningOfTheirName) {
   world.User(1, {.id = 2, .credit = 5, .name = "ZOÉ of Kiel"});
   world.User(1, {.id = 3, .credit = 9, .name = "Zack"});
   world.User(1, {.id = 4, .credit = 9, .name = std::string(300, 'z')});
+  world.User(1,
+             {.id = 5, .credit = 2, .name = "Zoé of Aachen"});  // the first eight bytes are those of user 2
   const HubAnswers answers(world);
-  EXPECT_EQ(HubAnswers::Text(answers.People({.name = "zoÉ"})), "3 ZOÉ of Kiel 5.000000, 4 Zoé 1.000000");
-  EXPECT_EQ(answers.People({.name = "z"}).size(), 4u);
+  EXPECT_EQ(HubAnswers::Text(answers.People({.name = "zoÉ"})),
+            "3 ZOÉ of Kiel 5.000000, 4 Zoé of Aachen 2.000000, 5 Zoé 1.000000");
+  EXPECT_EQ(HubAnswers::Text(answers.People({.name = "zoé of a"})), "4 Zoé of Aachen 2.000000");
+  EXPECT_EQ(HubAnswers::Text(answers.People({.name = "zoé of k"})), "3 ZOÉ of Kiel 5.000000");
+  EXPECT_EQ(answers.People({.name = "z"}).size(), 5u);
   EXPECT_EQ(answers.People({.name = std::string(200, 'Z')}).size(), 1u);
   EXPECT_TRUE(answers.People({.name = "zoe"}).empty());
 }
