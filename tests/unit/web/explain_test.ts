@@ -159,8 +159,9 @@ test("payments while the job ran are subtracted in a separate term", () => {
   assert.match(explained.headline, /beyond what had been paid while it ran/);
 });
 
-function robustGrant(wanted: string[], unwanted: string[] = []): Grant {
+function robustGrant(wanted: string[], unwanted: string[] = [], replicated?: boolean): Grant {
   const found = recorded.find(({ grant: { claim } }) => claim!.policy === "robust" && claim!.flags.every((f) => !unwanted.includes(f)) &&
+    (replicated === undefined || replicated === ((claim!.awaited_claims ?? 1) > 1)) &&
     wanted.every((f) => claim!.flags.includes(f)));
   assert.ok(found, wanted.join(" "));
   return structuredClone(found.grant);
@@ -169,7 +170,7 @@ function robustGrant(wanted: string[], unwanted: string[] = []): Grant {
 const textOf = (grant: Grant, step: string) => explain(grant, false).steps.find((s) => s.id === step)!;
 
 test("robust: work x this computer x reliability, beside the app's mean", () => {
-  const grant = robustGrant(["host_scale_applied"], ["over_budget", "one_time_cheat", "late"]);
+  const grant = robustGrant(["host_scale_applied"], ["over_budget", "one_time_cheat", "late"], false);
   const claim = grant.claim!;
   const price = priceOf(claim);
   assert.deepEqual(price.factors.map((f) => f.what), ["host", "reliability"]);
@@ -185,6 +186,25 @@ test("robust: work x this computer x reliability, beside the app's mean", () => 
     wrong[name] = Number(wrong[name]) * factor;
     assert.equal(priceOf(wrong).agrees, false, name);
   }
+});
+
+test("robust: failures do not count for a replicated result", () => {
+  const grant = robustGrant(["host_scale_applied"], ["over_budget", "one_time_cheat", "late"], true);
+  assert.equal(Number(grant.claim!.reliability), 1);
+  assert.match(textOf(grant, "scales").sentences.join(" "), /several computers did this job/);
+});
+
+test("robust: work above the workunit's limit counts as the limit", () => {
+  const grant = robustGrant(["host_scale_applied"], ["over_budget", "one_time_cheat", "late"], false);
+  const claim = grant.claim!;
+  const work = Number(claim.facts.benchmark) * Number(claim.facts.elapsed_time_s);
+  claim.facts.fpops_bound = work / 2;
+  claim.pfc = Number(claim.pfc) / 2;
+  const price = priceOf(claim);
+  assert.deepEqual(price.factors.map((f) => f.what), ["bound", "host", "reliability"]);
+  assert.ok(price.agrees);
+  assert.match(textOf(grant, "scales").sentences[0]!, /more than the workunit's limit/);
+  assert.equal(textOf(grant, "scales").terms[1]!.op, "→");
 });
 
 test("robust: a new host or an insane result earns the estimate", () => {
@@ -230,14 +250,21 @@ test("robust: a claim of a new host counts only without a claim of a calibrated 
   const settled = settle(mixed, mixed.claim!);
   assert.equal(settled.claims[0]!.leftOut, "uncalibrated");
   assert.match(countedWords(settled.claims[0]!, settled.rule), /new host: does not count/);
-  // 10 and 20: the low average is (10 x 20 + 20 x 10) / 30.
+  // 10 and 12: the low average is (10 x 12 + 12 x 10) / 22.
   const two = structuredClone(mixed);
   two.claim!.claimed = 10;
   two.claim!.flags = ["valid", "uncalibrated"];
-  two.other_claims = [{ result: 1, host: 2, mode: "approximate", flags: ["valid", "uncalibrated"], pfc: 1, claimed: 20 }];
-  two.credit_before_rounding = String(40 / 3);
+  two.other_claims = [{ result: 1, host: 2, mode: "approximate", flags: ["valid", "uncalibrated"], pfc: 1, claimed: 12 }];
+  two.credit_before_rounding = String(120 / 11);
   assert.equal(settle(two, two.claim!).rule, "low_average");
   assert.equal(settle(two, two.claim!).claims[0]!.leftOut, null);
+  // A claim that is more than a fifth above the lowest does not count.
+  two.other_claims[0]!.claimed = 20;
+  two.credit_before_rounding = "10";
+  const lowest = settle(two, two.claim!);
+  assert.equal(lowest.rule, "own");
+  assert.equal(lowest.claims[1]!.leftOut, "too_high");
+  assert.match(countedWords(lowest.claims[1]!, lowest.rule), /more than a fifth above/);
   // A claim can be 0; two of them have no weights.
   two.claim!.claimed = two.other_claims[0]!.claimed = 0;
   two.credit_before_rounding = "0";
