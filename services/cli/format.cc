@@ -208,8 +208,8 @@ std::string_view FormationWords(std::string_view policy) {
       {"robust",
        "The low average of the claims of calibrated hosts: their mean, each weighted by the sum of "
        "the others. If no claim is from a calibrated host: the low average of all claims. A claim "
-       "that is more than a fifth above the lowest of them, or above the cap on granted credit, does "
-       "not count. A single claim is granted as it is."},
+       "above 1.3 times the lowest of them, or above the cap on granted credit, does not count. A "
+       "single claim is granted as it is."},
       {"assigned", "The assigned credit; several reports of apps are combined like benchmark claims."},
       {"none", "This policy keeps statistics and grants nothing."},
   };

@@ -213,7 +213,7 @@ TEST_F(RobustTest, FailuresLowerNoClaimOfAReplicatedResult) {
   EXPECT_TRUE(SamePriceAgain(world.policy, claim, world.Rules()));
 }
 
-TEST_F(RobustTest, TheGrantIsTheLowAverageOfCalibratedClaimsUpToAFifthAboveTheLowest) {
+TEST_F(RobustTest, TheGrantIsTheLowAverageOfCalibratedClaimsUpToThirteenTenthsOfTheLowest) {
   const auto claim = [](double claimed, std::uint32_t flags) {
     Claim c;
     c.flags = kClaimValid | flags;
@@ -225,7 +225,7 @@ TEST_F(RobustTest, TheGrantIsTheLowAverageOfCalibratedClaimsUpToAFifthAboveTheLo
   EXPECT_EQ(world.Settle({newcomer, newcomer}).credit, 100);
   EXPECT_EQ(world.Settle({claim(10, 0), claim(30, 0)}).credit, 10);
   EXPECT_EQ(world.Settle({claim(10, 0), claim(12, 0)}).credit, 120.0 / 11);  // 2 x 10 x 12 / 22
-  EXPECT_EQ(world.Settle({claim(12, 0), newcomer, claim(10, 0), claim(12.1, 0)}).credit, 120.0 / 11);
+  EXPECT_EQ(world.Settle({claim(12, 0), newcomer, claim(10, 0), claim(13.1, 0)}).credit, 120.0 / 11);
   EXPECT_EQ(world.Settle({newcomer, claim(120, kClaimUncalibrated)}).credit, 1200.0 / 11);
   EXPECT_EQ(world.Settle({claim(0, 0), claim(0, 0)}).credit, 0);
   EXPECT_EQ(world.Settle({}).credit, 0);
@@ -289,8 +289,8 @@ TEST_F(RobustTest, AHostWhoseClaimsAreTooHighForTheSameJobsStartsAgain) {
   EXPECT_EQ(vouching(), 0);
   EXPECT_EQ(agreement, Agreement{});
   int compared = 0;
-  for (; compared < 100 && (compared == 0 || vouching() > 0); ++compared) NoteExcess(0.1, agreement);
-  EXPECT_EQ(compared, 11);  // 11 x (0.1 - 0.05) > 0.5
+  for (; compared < 100 && (compared == 0 || vouching() > 0); ++compared) NoteExcess(0.11, agreement);
+  EXPECT_EQ(compared, 9);  // 9 x (0.11 - 0.05) > 0.5
 }
 
 TEST_F(RobustTest, ResultsVouchIfTheyWereValidAndComparedAndTheHostSeldomFails) {

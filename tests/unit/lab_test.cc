@@ -429,7 +429,7 @@ TEST(LabOutcome, PaymentsByTricklesBelongToTheirJob) {
   options.hosts = 20;
   options.jobs = 20;
   const auto run = [&](bool trickles) {
-    return lab::RunWorld(lab::WorldOf(options, {.policy = "robust"}, 1, {}, 1, {.trickles = trickles}));
+    return lab::RunWorld(lab::WorldOf(options, {.policy = "none"}, 1, {}, 1, {.trickles = trickles}));
   };
   const auto without = run(false);
   const auto with = run(true);
@@ -647,6 +647,7 @@ TEST(LabReplication, AdvisedReplicatesByTheHostsOwnDrawAndHistory) {
   options.parameters = lab::LabParameters();
   options.parameters.wrong_rate = 0.02;
   options.parameters.error_rate = 0.1;  // failures do not lower n
+  options.parameters.hold_single = 0;   // which makes single results replicated ones
   options.hosts = 10;
   options.jobs = 100;
   const lab::Condition condition{.policy = "robust", .replication = fleet::Replication::kAdvised};

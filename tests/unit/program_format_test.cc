@@ -195,13 +195,12 @@ TEST(Format, AHostsReplicationAdviceIsShown) {
               {"results_that_vouch", 5},
               {"replication_probability", 0.6666666667}};
   const std::string text = HostVersionText({{"rows", {row}}});
-  EXPECT_THAT(text, HasSubstr("failure rate in the app      0.0625\n"));
-  EXPECT_THAT(
-      text,
-      HasSubstr(
-          "results that vouch in the app  5 replicated, valid, and claimed like the others' results of their jobs\n"));
+  EXPECT_THAT(text, HasSubstr("failure rate in the app        0.0625\n"));
   EXPECT_THAT(text,
-              HasSubstr("replication probability      0.6666666667 advised for its next job of the app\n"));
+              HasSubstr("results that vouch in the app  5 replicated, valid, and claimed like the others' "
+                        "results of their jobs\n"));
+  EXPECT_THAT(text,
+              HasSubstr("replication probability        0.6666666667 advised for its next job of the app\n"));
   row.erase("replication_probability");
   EXPECT_THAT(HostVersionText({{"rows", {row}}}), Not(HasSubstr("probability")));
 }

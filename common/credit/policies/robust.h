@@ -12,8 +12,8 @@
 //   any other host, and PFC infinite, NaN or negative
 //     claim    D x R
 //   budget     the sum of a host's claims in an app is at most budget_factor x the sum of its D x R
-//   granted    the low average (low_average.h) of the calibrated claims; if there is none, of all claims. A claim more
-//              than a fifth above the lowest of them does not count
+//   granted    the low average (low_average.h) of the calibrated claims; if there is none, of all claims. A claim above
+//              1.3 times the lowest of them does not count
 //
 // The failure rate is the recent average over the host's jobs of the app, all versions together: an error, abort,
 // time-out or invalid result counts 1, a valid result 0. The user's abort is not excused by an exit status: a job was

@@ -258,13 +258,13 @@ test("robust: a claim of a new host counts only without a claim of a calibrated 
   two.credit_before_rounding = String(120 / 11);
   assert.equal(settle(two, two.claim!).rule, "low_average");
   assert.equal(settle(two, two.claim!).claims[0]!.leftOut, null);
-  // A claim that is more than a fifth above the lowest does not count.
+  // A claim that is more than 1.3 times the lowest does not count.
   two.other_claims[0]!.claimed = 20;
   two.credit_before_rounding = "10";
   const lowest = settle(two, two.claim!);
   assert.equal(lowest.rule, "own");
   assert.equal(lowest.claims[1]!.leftOut, "too_high");
-  assert.match(countedWords(lowest.claims[1]!, lowest.rule), /more than a fifth above/);
+  assert.match(countedWords(lowest.claims[1]!, lowest.rule), /more than 1.3 times the lowest/);
   // A claim can be 0; two of them have no weights.
   two.claim!.claimed = two.other_claims[0]!.claimed = 0;
   two.credit_before_rounding = "0";

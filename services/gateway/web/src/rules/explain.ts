@@ -275,7 +275,7 @@ const kLeftOut: Record<LeftOut, string> = {
   not_canonical: "only the canonical result counts",
   zero: "claims nothing",
   uncalibrated: "new host: does not count beside claims of hosts with an average",
-  too_high: "more than a fifth above the lowest",
+  too_high: "more than 1.3 times the lowest",
 };
 
 export function countedWords(counted: Counted, rule: Rule): string {

@@ -49,7 +49,7 @@ interface Part {
   pfc: number;
 }
 
-const kTimesLowest = 1.2; // robust: a claim counts up to so many times the lowest one
+const kTimesLowest = 1.3; // robust: a claim counts up to so many times the lowest one
 const kAnchorShare = 0.1; // boinc: keeps the weight finite at the anchor
 const kBoincCreditOfFlop = 200 / 86400e9; // Cobblestones
 
