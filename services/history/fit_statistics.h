@@ -16,7 +16,7 @@ struct MeanAndSigma {
 };
 MeanAndSigma MeanAndSigmaOf(std::span<const double> values);
 
-// The logarithms of PFC/E that one host had with one version.
+// ln(PFC/E) of the results of one host with one app version.
 struct Group {
   std::uint64_t host = 0;
   std::int64_t version = 0;

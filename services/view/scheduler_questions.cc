@@ -95,8 +95,7 @@ Result<json> Questions::HostVersions(ProjectId project, HostId host, std::option
   json list = json::array();
   if (*state) {
     const auto now = Now(project);
-    const auto account = HostAccount(project, host, (*state)->record.user);
-    if (!account.ok()) return account.status();
+    std::optional<accounts::HostAccount> account;  // looked for if an app needs it
     for (const credit::HostVersion& row : (*state)->record.versions) {
       if ((version && row.version != *version) || (app && row.app != app)) continue;
       json j = HostVersionJson(row);
@@ -104,6 +103,11 @@ Result<json> Questions::HostVersions(ProjectId project, HostId host, std::option
       j["host"] = host.value;
       const credit::HostApp* of_app = FindHostApp((*state)->record, row.app);
       if (of_app != nullptr && now.ok() && IsRobust((*now)->state.catalogue, row.app)) {
+        if (!account) {
+          auto found = HostAccount(project, host, (*state)->record.user);
+          if (!found.ok()) return found.status();
+          account = *std::move(found);
+        }
         const double vouch =
             credit::ResultsThatVouch(of_app, FindAgreement(*account, row.app),
                                      (*now)->state.catalogue.FindApp(row.app)->policy.constants);

@@ -201,6 +201,16 @@ TEST_F(RobustTest, WorkAboveTheBoundCountsAsTheBoundInClaimAndAverage) {
   EXPECT_DOUBLE_EQ(world.Row(host).pfc.mean, 2 + 0.01 * (3 - 2));
 }
 
+TEST_F(RobustTest, AnInfiniteReportIsInsaneAlsoAboveTheBound) {
+  host = Calibrated(1);
+  Job job;
+  job.elapsed = 1e305;  // x peak FLOP/s is infinite; the time since the dispatch is not
+  job.fpops_bound = kE / 2;
+  const Claim claim = world.ClaimOf(job, host);
+  EXPECT_TRUE(Has(claim, kClaimSanityFailed));
+  EXPECT_EQ(claim.claimed, kFull);
+}
+
 // Other results of the workunit show whether the host keeps its small jobs only, so its failures need not.
 TEST_F(RobustTest, FailuresLowerNoClaimOfAReplicatedResult) {
   host = Calibrated(1);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -64,14 +65,21 @@ double ExpectedPfc(const Claim& claim, const Constants& constants) {
 // PFC above the bound counts as the bound. A host's average then is of what its claims count.
 Measure MeasureWithinBound(const Claim& claim, double peak_flops) {
   Measure measure = MeasureJob(claim, peak_flops);
-  if (measure.sane || !(measure.pfc > claim.fpops_bound) || !std::isfinite(measure.pfc) ||
-      !(claim.fpops_bound > 0))
-    return measure;
+  if (measure.sane || !(measure.pfc > claim.fpops_bound) || !(claim.fpops_bound > 0)) return measure;
+  Claim unbounded = claim;
+  unbounded.fpops_bound = std::numeric_limits<double>::infinity();
+  measure.sane = MeasureJob(unbounded, peak_flops).sane;
+  if (!measure.sane) return measure;
   measure.pfc = claim.fpops_bound;
   measure.ratio = measure.pfc / claim.fpops_est;
   measure.clamped = true;
-  measure.sane = std::isfinite(measure.ratio);
   return measure;
+}
+
+// With other claims for the same job.
+bool IsComparable(const Claim& claim) {
+  return (claim.flags & (kClaimUncalibrated | kClaimRough | kClaimLate | kClaimNoClaim)) == 0 &&
+         (claim.flags & kClaimValid) != 0;
 }
 
 double MeasuredPfc(const Measure& measure, const Constants& constants, Claim& claim) {
@@ -212,11 +220,6 @@ class Robust final : public StandardPolicy {
 double Reliability(double failure_rate, const Constants& constants) {
   const double allowed = ReturnedShare(constants.failure_allowance, constants);
   return allowed > 0 ? ReturnedShare(failure_rate, constants) / allowed : 1;
-}
-
-bool IsComparable(const Claim& claim) {
-  return (claim.flags & (kClaimUncalibrated | kClaimRough | kClaimLate | kClaimNoClaim)) == 0 &&
-         (claim.flags & kClaimValid) != 0;
 }
 
 std::optional<double> ExcessOf(const Claim& own, std::span<const Claim> others) {

@@ -51,8 +51,9 @@ const Policy& RobustPolicy();
 [[nodiscard]] double Reliability(double failure_rate, const Constants& constants);
 
 // The part of the claim by which it exceeds the lowest of the other claims of its workunit: 1 - lowest/own, at least -1.
-// Absent unless both are precise: three times the samples of a calibrated host, valid, not late. A host whose claims are higher than those of others for the same
-// jobs keeps the jobs that are small for their estimates, in whatever way it drops the others.
+// Absent unless both are precise: three times the samples of a calibrated host, valid, not late. A host whose claims are
+// higher than those of others for the same jobs keeps the jobs that are small for their estimates, in whatever way it
+// drops the others.
 [[nodiscard]] std::optional<double> ExcessOf(const Claim& own, std::span<const Claim> others);
 
 // What comparisons have shown about a host's claims in an app. Kept in ACCOUNTS, which sees all claims of a workunit.
