@@ -505,6 +505,23 @@ TEST(StatisticsReader, KeepsTheFirstOfTwoEqualElements) {
 
 // ---- Skipping unchanged records ---------------------------------------------------------------------------
 
+// A name that is not escaped may contain any tag. `repeated` and the sums come from the record's own elements.
+TEST(StatisticsReader, TakesTheTagsInATextForText) {
+  const auto users = Read(
+      "<users>\n<user>\n <name><id>7</id><total_credit>9000</name>\n <id>1</id>\n"
+      " <total_credit>3.5</total_credit>\n</user>\n</users>\n");
+  EXPECT_TRUE(users.accepted);
+  EXPECT_THAT(users.ids, ElementsAre(1));
+  EXPECT_EQ(users.names.at(1), "<id>7</id><total_credit>9000");
+  EXPECT_EQ(users.summary.total_credit, 3'500'000);
+  const auto teams = Read(
+      "<teams>\n<team>\n <id>1</id>\n <name><total_credit>9000</total_credit></name>\n"
+      " <total_credit>3.5</total_credit>\n</team>\n</teams>\n",
+      RecordKind::kTeam);
+  EXPECT_TRUE(teams.accepted);
+  EXPECT_EQ(teams.summary.total_credit, 3'500'000);
+}
+
 TEST(StatisticsReader, GivesAnUnchangedRecordTheHashOfYesterday) {
   const auto hashes = [](const std::string& text) {
     std::map<std::uint64_t, std::uint64_t> found;

@@ -8,6 +8,7 @@
 #include "common/base/check.h"
 #include "services/hub/feeds/byte_scan.h"
 #include "services/hub/feeds/document.h"
+#include "services/hub/feeds/elements.h"
 
 namespace cobblestone::hub {
 namespace {
@@ -133,12 +134,21 @@ class RecordLines {
   bool at_member_ = false;
 };
 
-std::string_view ValueOf(std::string_view text, std::string_view open, std::size_t* at) {
-  *at = text.find(open);
-  if (*at == std::string_view::npos) return {};
-  *at += open.size();
-  return text.substr(*at, text.find('<', *at) - *at);
-}
+// The two elements that each record needs. As everywhere, the first of two equal elements counts, and a tag in the
+// value of another element is text. An absent element has no data().
+struct RecordHead {
+  explicit RecordHead(std::string_view text) {
+    ElementScan scan(text);
+    while ((id.data() == nullptr || total_credit.data() == nullptr) && scan.Next()) {
+      if (id.data() == nullptr && SameShort(scan.tag(), "id")) id = scan.value();
+      if (total_credit.data() == nullptr && SameShort(scan.tag(), "total_credit"))
+        total_credit = scan.value();
+    }
+  }
+
+  std::string_view id{};
+  std::string_view total_credit{};
+};
 
 }  // namespace
 
@@ -397,17 +407,19 @@ bool StatisticsReader::ReadHead(StatisticsRecord* record) {
       return refuse(FileProblem::kChunkHeader, chunk,
                     Printable(text.substr(chunk < 20 ? 0 : chunk - 20, 60)));
   }
-  std::size_t at = 0;
-  const std::string_view id = ValueOf(text, "<id>", &at);
-  if (at == std::string_view::npos) return refuse(FileProblem::kMissingElement, 0, "id");
-  FileProblem problem = ParseWhole(id, &record->id);
+  const auto place = [&](std::string_view value) {
+    return static_cast<std::size_t>(value.data() - text.data());
+  };
+  const RecordHead head(text);
+  if (head.id.data() == nullptr) return refuse(FileProblem::kMissingElement, 0, "id");
+  FileProblem problem = ParseWhole(head.id, &record->id);
   if (problem == FileProblem::kNone && record->id == 0) problem = FileProblem::kOutOfRange;
-  if (problem != FileProblem::kNone) return refuse(problem, at, "id: " + Printable(id));
-  const std::string_view credit = ValueOf(text, "<total_credit>", &at);
-  if (at == std::string_view::npos)
+  if (problem != FileProblem::kNone) return refuse(problem, place(head.id), "id: " + Printable(head.id));
+  if (head.total_credit.data() == nullptr)
     return refuse(FileProblem::kMissingElement, 0, "total_credit of " + std::to_string(record->id));
-  problem = ParseCredit(credit, Sign::kNotNegative, &record->total_credit);
-  if (problem != FileProblem::kNone) return refuse(problem, at, "total_credit: " + Printable(credit));
+  problem = ParseCredit(head.total_credit, Sign::kNotNegative, &record->total_credit);
+  if (problem != FileProblem::kNone)
+    return refuse(problem, place(head.total_credit), "total_credit: " + Printable(head.total_credit));
   record->hash = stream::HashBytes(text);
   record->repeated = !ids_.Insert(record->id);
   if (record->repeated && record->id == last_id_ && record->hash != last_hash_)
