@@ -308,6 +308,18 @@ TEST(FeedInput, ReadsMembersAcrossBlocksOfTheFile) {
 }
 
 // A decompressor may hold decoded bytes when the last byte of the file is consumed.
+// For these bytes the library says that it has read one more than it was given.
+TEST(FeedInput, RefusesADamagedBlockWhoseLengthIsCountedWrong) {
+  constexpr std::string_view kDamaged(
+      "\x1f\x8b\x08\x00\x3c\x3f\xb2\x54\x82\x97\xc3\x3b\xb4\xff\x05\x3b\x7a\xed\xeb\xc7\x00\x3b\x7a\xed\xc7\x00",
+      26);
+  const auto input = FeedInput::OverBytes(kDamaged, {});
+  std::array<char, 4096> out{};
+  while (input->Read(out.data(), out.size()) > 0) {
+  }
+  EXPECT_EQ(input->problem(), FileProblem::kDamagedCompression);
+}
+
 TEST(FeedInput, GivesTheSameBytesInPiecesOfEachSize) {
   std::string text;
   for (int id = 0; id < 2000; ++id) text += User(id, "1.000000");

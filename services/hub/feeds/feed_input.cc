@@ -153,10 +153,12 @@ class GzipInput final : public DecodedInput {
     const std::uint32_t given = state_.avail_in;
     const int result =
         part_ == Part::kHeader ? ::isal_read_gzip_header(&state_, &header_) : ::isal_inflate(&state_);
-    const std::size_t used = given - state_.avail_in;
+    // For damaged bytes the library may count one byte more than it was given.
+    const bool damaged = result < 0 || state_.avail_in > given;
+    const std::size_t used = damaged ? 0 : given - state_.avail_in;
     if (part_ == Part::kHeader) start_.append(bytes.substr(0, std::min(used, kStartSize - start_.size())));
     raw_.Consume(used);
-    if (result < 0 || !StartIsGzip()) {
+    if (damaged || !StartIsGzip()) {
       problem_ = FileProblem::kDamagedCompression;
     } else if (part_ == Part::kHeader) {
       if (result == ISAL_DECOMP_OK) part_ = Part::kBody;
