@@ -206,8 +206,8 @@ std::string_view FormationWords(std::string_view policy) {
        "The mean of the claims, each weighted by the sum of the others; claims of zero or "
        "above the cap are excluded."},
       {"robust",
-       "The low average of the claims of calibrated hosts: their mean, each weighted by the sum of "
-       "the others. If no claim is from a calibrated host: the low average of all claims. A claim "
+       "The low average of the claims from measurements: their mean, each weighted by the sum of "
+       "the others. If no claim comes from a measurement: the low average of all claims. A claim "
        "above 1.3 times the lowest of them, or above the cap on granted credit, does not count. A "
        "single claim is granted as it is."},
       {"assigned", "The assigned credit; several reports of apps are combined like benchmark claims."},

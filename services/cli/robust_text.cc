@@ -74,11 +74,32 @@ Measured MeasuredWork(const json& claim) {
 
 bool IsReplicated(const json& claim) { return Figure(claim, "awaited_claims") >= 2; }
 
+// What a job is compared with. 0: with nothing.
+struct Yardstick {
+  double mean = 0;
+  std::string_view whose;
+  std::string_view scale;  // app's mean / mean
+};
+
+Yardstick YardstickOf(const json& claim) {
+  if (Marked(claim, "host_scale_applied"))
+    return {Figure(PartOf(claim, "host_average_before"), "mean"), "the host's average", "host scale"};
+  if (Marked(claim, "version_scale_applied") && Figure(claim, "min_avg_pfc") > 0)
+    return {Figure(PartOf(claim, "version_average"), "mean"), "the version's average", "version scale"};
+  return {};
+}
+
+std::string AverageText(const json& average) {
+  const double samples = Figure(average, "n");
+  return samples == 0 ? "none yet"
+                      : NumberText(Figure(average, "mean")) + " over " + NumberText(samples) + " samples";
+}
+
 }  // namespace
 
 std::string_view RobustModeWords(std::string_view mode) {
   if (mode == "normal") return "from what the job measured";
-  if (mode == "approximate") return "from the size estimate, because the host is new to the app version";
+  if (mode == "approximate") return "the host is new to the app version";
   if (mode == "default_pfc") return "sanity check failed: from the size estimate";
   return {};
 }
@@ -89,13 +110,10 @@ LabelledLines RobustInputs(const json& claim) {
   lines.emplace_back("app's mean", mean > 0 ? NumberText(mean) : "not defined yet: counts as 1");
   for (const auto& [name, label] : {std::pair("host_average_before", "host average before"),
                                     std::pair("host_average_after", "host average after")}) {
-    if (!claim.contains(name)) continue;
-    const json& average = PartOf(claim, name);
-    const double samples = Figure(average, "n");
-    lines.emplace_back(label, samples == 0 ? "none yet"
-                                           : NumberText(Figure(average, "mean")) + " over " +
-                                                 NumberText(samples) + " samples");
+    if (claim.contains(name)) lines.emplace_back(label, AverageText(PartOf(claim, name)));
   }
+  if (Marked(claim, "version_scale_applied"))
+    lines.emplace_back("version average", AverageText(PartOf(claim, "version_average")));
   lines.emplace_back("host scale", claim.contains("host_scale") ? NumberText(Figure(claim, "host_scale")) +
                                                                       " = app's mean / host average"
                                                                 : "not applied");
@@ -119,22 +137,28 @@ LabelledLines RobustSteps(const json& claim) {
   const double expected = estimate * LevelOf(claim) * reliability;
   const bool over_budget = Marked(claim, "over_budget");
   double product = expected;
-  if (Marked(claim, "host_scale_applied")) {
+  if (const Yardstick yardstick = YardstickOf(claim); yardstick.mean > 0) {
     const Measured work = MeasuredWork(claim);
     lines.emplace_back("work", Flops(work.flops) + " = " + work.words);
-    product = work.flops * Figure(claim, "host_scale") * reliability;
+    product = work.flops * LevelOf(claim) / yardstick.mean * reliability;
     if (Marked(claim, "one_time_cheat")) {
       // The limit is a constant of the policy. A claim that the budget has cut does not reveal it.
       const double times = std::round(pfc / expected * 1e6) / 1e6;
       product = over_budget ? std::numeric_limits<double>::quiet_NaN() : pfc;
       lines.emplace_back(
-          "cut",
-          (over_budget ? "to the limit of the policy"
-                       : "to " + NumberText(times) + " x the host's average x size estimate = " +
-                             Flops(times * Figure(PartOf(claim, "host_average_before"), "mean") * estimate)) +
-              ": no job counts for more, by default, than ten average jobs of its host");
+          "cut", (over_budget ? "to the limit of the policy"
+                              : "to " + NumberText(times) + " x " + std::string(yardstick.whose) +
+                                    " x size estimate = " + Flops(times * yardstick.mean * estimate)) +
+                     ": no job counts for more, by default, than ten average jobs");
     }
-    lines.emplace_back("x host scale", NumberText(Figure(claim, "host_scale")));
+    lines.emplace_back("x " + std::string(yardstick.scale), NumberText(LevelOf(claim) / yardstick.mean));
+  } else if (Marked(claim, "version_scale_applied")) {
+    const Measured work = MeasuredWork(claim);
+    lines.emplace_back("work", Flops(work.flops) + " = " + work.words);
+    if (work.flops > estimate)
+      lines.emplace_back("cut", "to the size estimate " + Flops(estimate) +
+                                    ": neither the host nor the app has an average yet");
+    product = std::min(work.flops, estimate) * reliability;
   } else {
     lines.emplace_back("size estimate", Flops(estimate));
     lines.emplace_back("x app's mean", NumberText(LevelOf(claim)));
@@ -155,11 +179,13 @@ LabelledLines RobustSteps(const json& claim) {
                        "the work of this run is infinite, no number or negative: the size estimate takes "
                        "its place");
   } else if (Marked(claim, "uncalibrated")) {
-    lines.emplace_back(
-        "why",
-        "this host is new to the app version: its results earn the estimate until ten results have been "
-        "averaged (by default); so far " +
-            NumberText(Figure(PartOf(claim, "host_average_before"), "n")));
+    lines.emplace_back("why",
+                       "this host is new to the app version: " +
+                           NumberText(Figure(PartOf(claim, "host_average_before"), "n")) +
+                           " of its results have been averaged, and by default ten are needed. " +
+                           (Marked(claim, "version_scale_applied")
+                                ? "Other hosts compute this job, too, so its size is measured"
+                                : "Until then a result with nothing to compare it with earns the estimate"));
   }
   if (Marked(claim, "rising"))
     lines.emplace_back("alarm", "the host's reports keep rising; that does not change this claim");

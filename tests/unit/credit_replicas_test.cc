@@ -48,6 +48,9 @@ TEST(ReplicasTest, OnlyValidClaimsWithinTheCapCount) {
   EXPECT_EQ(CountClaims(claims, 0, 40).claims,
             (std::vector<double>{2, 3, 40}));              // a claim at the cap is not above it
   EXPECT_EQ(CountClaims(claims, 0, 0).claims.size(), 3u);  // 0: no cap
+  claims[2].flags |= kClaimHasHostScale;
+  EXPECT_EQ(CountClaims(claims, 0, 0, kClaimHasHostScale | kClaimHasVersionScale).claims,
+            (std::vector<double>{3}));
 }
 
 TEST(ReplicasTest, CapOfZeroIsNone) {

@@ -50,6 +50,39 @@ TEST_F(RobustTest, ANewHostEarnsTheEstimateWhateverItReports) {
   EXPECT_EQ(world.ClaimOf({}, host).mode, Mode::kNormal);
 }
 
+// Where other hosts do the same job, a new host's report shows the job's size: the lower of such claims counts.
+TEST_F(RobustTest, ANewHostsReplicatedResultIsMeasuredByTheVersionsAverage) {
+  world.SetMinAvgPfc(0.5);
+  world.SetVersion(kCpuVersion, 101, 4, 0);
+  Job small = Sized(0.2);
+  small.awaited = 2;
+  const Claim claim = world.ClaimOf(small, host);
+  EXPECT_EQ(claim.mode, Mode::kApproximate);
+  EXPECT_TRUE(Has(claim, kClaimHasVersionScale));
+  EXPECT_DOUBLE_EQ(claim.claimed, 0.5 * kFull * 0.2 / 4);
+  EXPECT_TRUE(SamePriceAgain(world.policy, claim, world.Rules()));
+  Job huge = Sized(90);
+  huge.awaited = 2;
+  EXPECT_DOUBLE_EQ(world.ClaimOf(huge, host).claimed, 0.5 * kFull * 10);  // cut at ten times the average
+  EXPECT_DOUBLE_EQ(world.ClaimOf(Sized(0.2), host).claimed,
+                   0.5 * kFull * Reliability(0.1 * 0.98 * 0.98, world.Rules()));  // single
+
+  // A version that has no average yet in an app that has a level: the estimate.
+  world.SetVersion(kCpuVersion, 100, 4, 0);
+  EXPECT_DOUBLE_EQ(world.ClaimOf(small, host).claimed, 0.5 * kFull);
+}
+
+TEST_F(RobustTest, TheFirstReplicatedResultsOfAnAppCountAtMostTheirEstimate) {
+  Job job = Sized(0.2);
+  job.awaited = 2;
+  const Claim small = world.ClaimOf(job, host);
+  EXPECT_DOUBLE_EQ(small.claimed, 0.2 * kFull);
+  EXPECT_TRUE(SamePriceAgain(world.policy, small, world.Rules()));
+  job = Sized(7);
+  job.awaited = 2;
+  EXPECT_EQ(world.ClaimOf(job, host).claimed, kFull);
+}
+
 TEST_F(RobustTest, ACalibratedHostIsPaidByWhatTheJobMeasuresAgainstItsOwnAverage) {
   world.SetMinAvgPfc(0.5);
   host = Calibrated(4);  // a slow build of the app, or a wrong benchmark: four times the peak FLOPs per FLOP
@@ -112,6 +145,22 @@ TEST_F(RobustTest, TheBudgetIsOfHostAndAppSoAnotherVersionStartsNoNewOne) {
   const Claim second = world.ClaimOf(other, host);
   EXPECT_DOUBLE_EQ(second.claimed, 1.04 * kFull * second.reliability);
   EXPECT_TRUE(Has(second, kClaimOverBudget));
+}
+
+// The other claims for the job bound it. The budget must not: jobs that are larger than estimated may come first.
+TEST_F(RobustTest, TheBudgetCutsNoClaimOfAReplicatedResultButIsUsedUp) {
+  host = Calibrated(1);
+  host.apps[0].expected = host.apps[0].claimed = kE;
+  Job large = Sized(3);
+  large.awaited = 2;
+  const Claim claim = world.ClaimOf(large, host);
+  EXPECT_EQ(claim.claimed, 3 * kFull);
+  EXPECT_FALSE(Has(claim, kClaimOverBudget));
+  EXPECT_TRUE(SamePriceAgain(world.policy, claim, world.Rules()));
+  EXPECT_DOUBLE_EQ(host.apps[0].expected, 2 * kE);
+  EXPECT_DOUBLE_EQ(host.apps[0].claimed,
+                   1.04 * 2 * kE);  // never more: the next single result has its own default left
+  EXPECT_TRUE(Has(world.ClaimOf(Sized(3), host), kClaimOverBudget));
 }
 
 TEST_F(RobustTest, FailuresLowerClaimsAsIfTheLargestJobsHadFailed) {
@@ -223,23 +272,27 @@ TEST_F(RobustTest, FailuresLowerNoClaimOfAReplicatedResult) {
   EXPECT_TRUE(SamePriceAgain(world.policy, claim, world.Rules()));
 }
 
-TEST_F(RobustTest, TheGrantIsTheLowAverageOfCalibratedClaimsUpToThirteenTenthsOfTheLowest) {
+TEST_F(RobustTest, TheGrantIsTheLowAverageOfMeasuredClaimsUpToThirteenTenthsOfTheLowest) {
   const auto claim = [](double claimed, std::uint32_t flags) {
     Claim c;
     c.flags = kClaimValid | flags;
     c.claimed = claimed;
     return c;
   };
-  const Claim newcomer = claim(100, kClaimUncalibrated);
-  EXPECT_EQ(world.Settle({claim(20, 0), newcomer}).credit, 20);
-  EXPECT_EQ(world.Settle({newcomer, newcomer}).credit, 100);
-  EXPECT_EQ(world.Settle({claim(10, 0), claim(30, 0)}).credit, 10);
-  EXPECT_EQ(world.Settle({claim(10, 0), claim(12, 0)}).credit, 120.0 / 11);  // 2 x 10 x 12 / 22
-  EXPECT_EQ(world.Settle({claim(12, 0), newcomer, claim(10, 0), claim(13.1, 0)}).credit, 120.0 / 11);
-  EXPECT_EQ(world.Settle({newcomer, claim(120, kClaimUncalibrated)}).credit, 1200.0 / 11);
-  EXPECT_EQ(world.Settle({claim(0, 0), claim(0, 0)}).credit, 0);
+  constexpr std::uint32_t kOwn = kClaimHasHostScale;
+  const Claim estimate = claim(100, kClaimUncalibrated);
+  EXPECT_EQ(world.Settle({claim(20, kOwn), estimate}).credit, 20);
+  EXPECT_EQ(world.Settle({estimate, estimate}).credit, 100);
+  EXPECT_EQ(world.Settle({claim(10, kOwn), claim(30, kOwn)}).credit, 10);
+  EXPECT_EQ(world.Settle({claim(10, kOwn), claim(12, kOwn)}).credit, 120.0 / 11);  // 2 x 10 x 12 / 22
+  EXPECT_EQ(world.Settle({claim(12, kOwn), estimate, claim(10, kOwn), claim(13.1, kOwn)}).credit, 120.0 / 11);
+  EXPECT_EQ(world.Settle({estimate, claim(120, kClaimUncalibrated)}).credit, 1200.0 / 11);
+  // A new host's measurement counts as much: a host that has averaged its small jobs only shall not decide alone.
+  const Claim newcomer = claim(10, kClaimUncalibrated | kClaimHasVersionScale);
+  EXPECT_EQ(world.Settle({claim(200, kOwn), newcomer, estimate}).credit, 10);
+  EXPECT_EQ(world.Settle({claim(0, kOwn), claim(0, kOwn)}).credit, 0);
   EXPECT_EQ(world.Settle({}).credit, 0);
-  const Settlement capped = world.Settle({claim(100, 0), newcomer}, 50);
+  const Settlement capped = world.Settle({claim(100, kOwn), estimate}, 50);
   EXPECT_EQ(capped.credit, 50);
   EXPECT_EQ(capped.modes[0], Mode::kCapped);
 }

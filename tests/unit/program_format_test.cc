@@ -131,7 +131,7 @@ TEST(Format, AClaimOfRobustIsAProductOfItsFactors) {
         "0.9, from the failure rate", "5e+13 FLOPs left for this claim",
         "normal (from what the job measured)", "1e+13 FLOPs = elapsed time x peak speed\n",
         "x host scale   1.25", "x reliability  0.9, for a failure rate of 8.13 %", "1.125e+13 FLOPs",
-        "low average of the claims of calibrated hosts"}) {
+        "low average of the claims from measurements"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   for (const char* part : {"version average", "both scales", "probation", "this host is new",
@@ -168,12 +168,11 @@ TEST(Format, ANewHostsClaimOfRobustIsItsEstimate) {
                         {"host_scale", nullptr},
                         {"pfc", 9e12}};
   const std::string text = ExplainText(RobustExplained(changes));
-  for (
-      const char* part :
-      {"size estimate  2e+13 FLOPs", "x app's mean   0.5", "not applied",
-       "approximate (from the size estimate, because the host is new to the app version)",
-       "this host is new to the app version: its results earn the estimate until ten results have been averaged",
-       "so far 3\n", "keep rising; that does not change this claim"}) {
+  for (const char* part :
+       {"size estimate  2e+13 FLOPs", "x app's mean   0.5", "not applied",
+        "approximate (the host is new to the app version)", "3 of its results have been averaged",
+        "a result with nothing to compare it with earns the estimate\n",
+        "keep rising; that does not change this claim"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   json insane = changes;
@@ -184,6 +183,30 @@ TEST(Format, ANewHostsClaimOfRobustIsItsEstimate) {
   EXPECT_THAT(failed, HasSubstr("not defined yet: counts as 1"));
   EXPECT_THAT(failed, HasSubstr("the size estimate takes its place"));
   EXPECT_THAT(failed, Not(HasSubstr("this host is new")));
+}
+
+TEST(Format, ANewHostsClaimOfRobustForAReplicatedJobIsMeasured) {
+  const json changes = {{"flags", {"valid", "uncalibrated", "version_scale_applied"}},
+                        {"mode", "approximate"},
+                        {"awaited_claims", 2},
+                        {"host_average_before", {{"n", 3}}},
+                        {"host_scale", nullptr},
+                        {"reliability", 1},
+                        {"pfc", 2e12}};
+  const std::string text = ExplainText(RobustExplained(changes));
+  for (const char* part : {"1e+13 FLOPs = elapsed time x peak speed\n", "2.5 over 230 samples",
+                           "x version scale  0.2\n", "3 of its results have been averaged",
+                           "Other hosts compute this job, too, so its size is measured\n"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  json first = changes;
+  first["min_avg_pfc"] = 0;
+  first["facts"] = {{"elapsed_time_s", 3000}};
+  EXPECT_THAT(
+      ExplainText(RobustExplained(first)),
+      HasSubstr("to the size estimate 2e+13 FLOPs: neither the host nor the app has an average yet\n"));
+  first["facts"] = {{"elapsed_time_s", 1000}};
+  EXPECT_THAT(ExplainText(RobustExplained(first)), Not(HasSubstr("cut")));
 }
 
 TEST(Format, AHostsReplicationAdviceIsShown) {

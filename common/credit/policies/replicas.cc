@@ -26,13 +26,14 @@ double Combine(Replication replication, std::vector<double>& claims) {
   return std::clamp(sum / static_cast<double>(n), claims.front(), claims.back());
 }
 
-Counted CountClaims(std::span<const Claim> claims, std::uint32_t left_out, double cap) {
+Counted CountClaims(std::span<const Claim> claims, std::uint32_t left_out, double cap, std::uint32_t one_of) {
   Counted counted;
   counted.claims.reserve(claims.size());
   counted.modes.reserve(claims.size());
   for (const Claim& claim : claims) {
     counted.modes.push_back(claim.mode);
     if ((claim.flags & kClaimValid) == 0 || (claim.flags & (left_out | kClaimNoClaim)) != 0) continue;
+    if (one_of != 0 && (claim.flags & one_of) == 0) continue;
     if (cap > 0 && claim.claimed > cap) {
       counted.modes.back() = Mode::kCapped;
       counted.capped = true;

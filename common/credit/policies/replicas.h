@@ -23,9 +23,10 @@ struct Counted {
   bool capped = false;         // at least one claim was rejected by the cap
 };
 
-// Collects `claimed` of the valid claims that have none of the flags `left_out` and do not exceed `cap` (0: no
-// cap). Claims with kClaimNoClaim never count.
-[[nodiscard]] Counted CountClaims(std::span<const Claim> claims, std::uint32_t left_out, double cap);
+// Collects `claimed` of the valid claims that have none of the flags `left_out`, at least one of `one_of` (0: no matter
+// which) and do not exceed `cap` (0: no cap). Claims with kClaimNoClaim never count.
+[[nodiscard]] Counted CountClaims(std::span<const Claim> claims, std::uint32_t left_out, double cap,
+                                  std::uint32_t one_of = 0);
 
 // Credit limited to `cap`; 0: no cap.
 [[nodiscard]] double Capped(double credit, double cap);

@@ -16,7 +16,8 @@ namespace cobblestone::credit {
 namespace {
 
 constexpr std::uint32_t kPriceFlags = kClaimPfcClamped | kClaimOneTimeCheat | kClaimSanityFailed |
-                                      kClaimHasHostScale | kClaimOverBudget | kClaimRough | kClaimNoClaim;
+                                      kClaimHasVersionScale | kClaimHasHostScale | kClaimOverBudget |
+                                      kClaimRough | kClaimNoClaim;
 constexpr double kChecksPerResult = 0.1;  // bounds the gain of unchecked results to this
 constexpr double kReliable = 0.85;        // R from which on results vouch for a host
 constexpr double kPrecise = 3;      // samples from which on claims are compared, in host_scale_min_samples
@@ -82,11 +83,29 @@ bool IsComparable(const Claim& claim) {
          (claim.flags & kClaimValid) != 0;
 }
 
-double MeasuredPfc(const Measure& measure, const Constants& constants, Claim& claim) {
-  const double limit = constants.average_sample_limit * claim.host_pfc_mean;
+// `average`: the PFC/E that a job of the estimated size has.
+double MeasuredPfc(const Measure& measure, double average, const Constants& constants, Claim& claim) {
+  const double limit = constants.average_sample_limit * average;
   if (measure.ratio > limit) claim.flags |= kClaimOneTimeCheat;
-  claim.flags |= kClaimHasHostScale;
-  return ExpectedPfc(claim, constants) * (std::min(measure.ratio, limit) / claim.host_pfc_mean);
+  return ExpectedPfc(claim, constants) * (std::min(measure.ratio, limit) / average);
+}
+
+// What the reports of a host without an average count where other hosts do the same job. Absent: there is nothing to
+// compare them with.
+std::optional<double> NewHostPfc(const Measure& measure, const Constants& constants, Claim& claim) {
+  if (!IsReplicated(claim)) return std::nullopt;
+  if (claim.version_pfc_n > constants.version_average_samples && claim.version_pfc_mean > 0)
+    return MeasuredPfc(measure, claim.version_pfc_mean, constants, claim);
+  // The first results of an app.
+  if ((claim.flags & kClaimMinAvgDefined) == 0)
+    return ExpectedPfc(claim, constants) * std::min(measure.ratio, 1.0);
+  return std::nullopt;
+}
+
+// The claims that tell the size of the job. Is there none: all.
+Counted CountMeasured(std::span<const Claim> claims, double cap) {
+  Counted counted = CountClaims(claims, 0, cap, kClaimHasHostScale | kClaimHasVersionScale);
+  return counted.claims.empty() ? CountClaims(claims, 0, cap) : counted;
 }
 
 double FiniteOrZero(double value) { return std::isfinite(value) ? value : 0; }
@@ -117,14 +136,19 @@ class Robust final : public StandardPolicy {
       claim.pfc = ExpectedPfc(claim, constants);
       claim.mode = Mode::kDefaultPfc;
       claim.flags |= kClaimSanityFailed;
-    } else if ((claim.flags & kClaimUncalibrated) != 0) {
-      claim.pfc = ExpectedPfc(claim, constants);
+    } else if ((claim.flags & kClaimUncalibrated) == 0) {
+      claim.pfc = MeasuredPfc(measure, claim.host_pfc_mean, constants, claim);
+      claim.flags |= kClaimHasHostScale;
+      claim.mode = Mode::kNormal;
+    } else if (const auto pfc = NewHostPfc(measure, constants, claim)) {
+      claim.pfc = *pfc;
+      claim.flags |= kClaimHasVersionScale;
       claim.mode = Mode::kApproximate;
     } else {
-      claim.pfc = MeasuredPfc(measure, constants, claim);
-      claim.mode = Mode::kNormal;
+      claim.pfc = ExpectedPfc(claim, constants);
+      claim.mode = Mode::kApproximate;
     }
-    if (claim.pfc > claim.budget) {
+    if (claim.pfc > claim.budget && !IsReplicated(claim)) {
       claim.pfc = claim.budget;
       claim.flags |= kClaimOverBudget;
     }
@@ -132,8 +156,7 @@ class Robust final : public StandardPolicy {
   }
 
   Settlement Settle(std::span<const Claim> claims, double cap, const Constants&) const override {
-    Counted counted = CountClaims(claims, kClaimUncalibrated, cap);
-    if (counted.claims.empty()) counted = CountClaims(claims, 0, cap);
+    Counted counted = CountMeasured(claims, cap);
     Settlement settlement;
     settlement.modes = std::move(counted.modes);
     std::vector<double>& values = counted.claims;
@@ -201,7 +224,8 @@ class Robust final : public StandardPolicy {
                                                         : std::max(0.0, record.rising - kNotRising);
     }
     const double expected = record.expected + ExpectedPfc(claim, job.app.policy.constants);
-    const double claimed = record.claimed + claim.pfc;
+    const double claimed =
+        std::min(record.claimed + claim.pfc, job.app.policy.constants.budget_factor * expected);
     if (!std::isfinite(expected) || !std::isfinite(claimed)) return;
     record.expected = expected;
     record.claimed = claimed;

@@ -8,12 +8,16 @@
 //   R          reliability: F(failure rate)/F(failure_allowance), F(f) = (1 - failure_weight f)/(1 - f), at least 0; 1 if
 //              the result is replicated: the other results show then whether the host keeps its small jobs only
 //   calibrated host: its average of the version has host_scale_min_samples samples
-//     claim    D x min(x, average_sample_limit x mean)/mean x R, mean = PFCmean(H,V) before this result
-//   any other host, and PFC infinite, NaN or negative
+//     claim    D x min(x, average_sample_limit m)/m x R, m = PFCmean(H,V) before this result
+//   any other host
+//     claim    replicated results: the same with m = PFCmean(V), if that has more than version_average_samples samples;
+//              E x min(x, 1) while neither that nor X is defined. Others: D x R
+//   PFC infinite, NaN or negative
 //     claim    D x R
-//   budget     the sum of a host's claims in an app is at most budget_factor x the sum of its D x R
-//   granted    the low average (low_average.h) of the calibrated claims; if there is none, of all claims. A claim above
-//              1.3 times the lowest of them does not count
+//   budget     the sum of a host's claims in an app is at most budget_factor x the sum of its D x R. Claims of
+//              replicated results are not cut, and use the budget up at most
+//   granted    the low average (low_average.h) of the claims that come from a measurement; if there is none, of all. A
+//              claim above 1.3 times the lowest of them does not count
 //
 // The failure rate is the recent average over the host's jobs of the app, all versions together: an error, abort,
 // time-out or invalid result counts 1, a valid result 0. The user's abort is not excused by an exit status: a job was
@@ -27,14 +31,15 @@
 //
 // Meaning of the policy's inputs in a claim (all others: schemas/internal.proto):
 //   benchmark       peak FLOP/s after the project's limits; peak_flops is the scheduler's value
-//   version_*       median over hosts and scale of the epoch `epoch`; shown, not used
+//   version_pfc_*   PFCmean(V), the median over hosts, of the epoch `epoch`; version_scale is shown, not used
 //   min_avg_pfc     X, if kClaimMinAvgDefined
 //   host_pfc_*      the average of host and version before this result
 //   failure_rate    before this result
 //   budget          FLOPs that the budget leaves for this claim
 //   flags           kClaimUncalibrated: the host is not calibrated; kClaimRising
 // Set by Price(): mode, pfc, claimed, reliability, kClaimPfcClamped, kClaimOneTimeCheat (x was cut), kClaimSanityFailed,
-// kClaimHasHostScale, kClaimOverBudget, kClaimRough, kClaimNoClaim.
+// kClaimHasHostScale (from the host's average), kClaimHasVersionScale (a new host's, from a measurement), kClaimOverBudget,
+// kClaimRough, kClaimNoClaim.
 #pragma once
 
 #include <optional>

@@ -208,7 +208,7 @@ test("robust: work above the workunit's limit counts as the limit", () => {
 });
 
 test("robust: a new host or an insane result earns the estimate", () => {
-  const fresh = robustGrant(["uncalibrated"], ["sanity_check_failed"]);
+  const fresh = robustGrant(["uncalibrated"], ["sanity_check_failed", "version_scale_applied"]);
   assert.match(textOf(fresh, "work").sentences.join(" "), /This host is new to this app version.*until ten results have been averaged.*So far there are \d+/);
   assert.deepEqual(textOf(fresh, "scales").terms.map((one) => one.label).slice(1), ["reliability", "work claimed"]);
   const insane = robustGrant(["sanity_check_failed"], ["uncalibrated"]);
@@ -244,12 +244,35 @@ test("robust: the budget cuts a claim to what it left", () => {
   }
 });
 
-test("robust: a claim of a new host counts only without a claim of a calibrated host", () => {
-  const mixed = recorded.find(({ grant: { claim, other_claims } }) => claim!.policy === "robust" && claim!.flags.includes("uncalibrated") &&
-    other_claims.some((other) => !other.flags.includes("uncalibrated")))!.grant;
+test("robust: a new host's replicated result is compared with the average of the version", () => {
+  const grant = robustGrant(["version_scale_applied"], ["one_time_cheat", "clamped"]);
+  const claim = grant.claim!;
+  claim.min_avg_pfc = 0.5;
+  claim.version_average = { n: 230, mean: 2.5 };
+  claim.reliability = 1;
+  claim.pfc = (Number(claim.facts.benchmark) * Number(claim.facts.elapsed_time_s) * 0.5) / 2.5;
+  const price = priceOf(claim);
+  assert.ok(price.agrees);
+  assert.deepEqual(price.factors.map((f) => f.what), ["version", "reliability"]);
+  assert.match(textOf(grant, "scales").sentences[0]!, /× 0.2000 for the app version: this computer is new to it.*2.500 beside 0.5000/);
+  // The first results of an app.
+  claim.min_avg_pfc = 0;
+  claim.facts.fpops_est = Number(claim.facts.benchmark) * Number(claim.facts.elapsed_time_s) / 3;
+  claim.pfc = claim.facts.fpops_est;
+  assert.ok(priceOf(claim).agrees);
+  assert.deepEqual(priceOf(claim).factors.map((f) => f.what), ["estimate", "reliability"]);
+  assert.match(textOf(grant, "scales").sentences[0]!, /no job counts for more than its size estimate/);
+  claim.pfc = Number(claim.pfc) * 2;
+  assert.equal(priceOf(claim).agrees, false);
+});
+
+test("robust: a claim from the estimate counts only without one from a measurement", () => {
+  const measured = ["host_scale_applied", "version_scale_applied"];
+  const mixed = recorded.find(({ grant: { claim, other_claims } }) => claim!.policy === "robust" && !claim!.flags.some((flag) => measured.includes(flag)) &&
+    other_claims.some((other) => other.flags.some((flag) => measured.includes(flag))))!.grant;
   const settled = settle(mixed, mixed.claim!);
-  assert.equal(settled.claims[0]!.leftOut, "uncalibrated");
-  assert.match(countedWords(settled.claims[0]!, settled.rule), /new host: does not count/);
+  assert.equal(settled.claims[0]!.leftOut, "unmeasured");
+  assert.match(countedWords(settled.claims[0]!, settled.rule), /from the size estimate: does not count/);
   // 10 and 12: the low average is (10 x 12 + 12 x 10) / 22.
   const two = structuredClone(mixed);
   two.claim!.claimed = 10;

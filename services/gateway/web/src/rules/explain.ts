@@ -126,7 +126,7 @@ function workStep(claim: Claim, price: Price, t: NumberFormat): Step {
         step.sentences.push("The work that this run would amount to is infinite or no number.");
       } else if (hasFlag(claim, "uncalibrated")) {
         const so_far = format.count(format.toNumber(claim.host_average_before.n));
-        step.sentences.push(`This host is new to this app version: its results earn the estimate until ten results have been averaged (unless the project has chosen another number). So far there are ${so_far}.`);
+        step.sentences.push(`This host is new to this app version: until ten results have been averaged (unless the project has chosen another number), a result with nothing to compare it with earns the estimate. So far there are ${so_far}.`);
       }
       break;
     case "counted":
@@ -145,7 +145,14 @@ function workStep(claim: Claim, price: Price, t: NumberFormat): Step {
 
 function factorSentence(factor: Factor, claim: Claim, t: NumberFormat): string {
   const value = t.plain(factor.value);
-  if (factor.what === "cut") return `No job counts for more than ${value} average jobs of its computer, so its work is cut to ${t.flops(factor.flops)}.`;
+  if (factor.what === "cut") {
+    const whose = hasFlag(claim, "host_scale_applied") ? "its computer" : "its app version";
+    return `No job counts for more than ${value} average jobs of ${whose}, so its work is cut to ${t.flops(factor.flops)}.`;
+  }
+  if (factor.what === "estimate") return `This computer is new, and so is the app: no average is known. Until then no job counts for more than its size estimate, so its work is cut to ${t.flops(factor.flops)}.`;
+  if (factor.what === "version" && claim.policy === "robust") {
+    return `× ${value} for the app version: this computer is new to it and has no average of its own yet, so its work is compared with what this version needs on all computers (${t.plain(factor.bottom)} beside ${t.plain(factor.top)} per unit of work).`;
+  }
   if (factor.what === "bound") return `No job counts for more than the workunit's limit, so its work is cut to ${t.flops(factor.flops)}.`;
   if (factor.what === "reliability" && (claim.awaited_claims ?? 1) > 1) {
     return "× 1 for reliability: several computers did this job, so it does not matter how often this one fails.";
@@ -168,7 +175,7 @@ function factorSentence(factor: Factor, claim: Claim, t: NumberFormat): string {
 }
 
 const kFactorNames: Record<Factor["what"], string> = {
-  version: "app version", host: "this computer", multiplier: "multiplier", bound: "the cut to the limit", cut: "the cut", reliability: "reliability",
+  version: "app version", host: "this computer", multiplier: "multiplier", bound: "the cut to the limit", cut: "the cut", estimate: "the cut to the estimate", reliability: "reliability",
 };
 
 function scalesStep(claim: Claim, price: Price, t: NumberFormat): Step {
@@ -181,7 +188,7 @@ function scalesStep(claim: Claim, price: Price, t: NumberFormat): Step {
   for (const factor of price.factors) {
     const name = kFactorNames[factor.what];
     sentences.push(factorSentence(factor, claim, t));
-    const cut = factor.what === "cut" || factor.what === "bound";
+    const cut = factor.what === "cut" || factor.what === "bound" || factor.what === "estimate";
     terms.push(cut ? { op: "→", label: name, value: t.flops(factor.flops) } : { op: "×", label: name, value: t.plain(factor.value) });
     bars.push({ label: `After ${name}`, note: cut ? "cut" : `× ${t.plain(factor.value)}`, flops: factor.flops, credit: worth(factor.flops), kind: "scaled" });
   }
@@ -203,7 +210,7 @@ function scalesStep(claim: Claim, price: Price, t: NumberFormat): Step {
     const n = format.toNumber(a.n as number);
     if (n > 0) facts.push({ name, value: `${t.plain(format.toNumber(a.mean as number))} over ${format.count(n)} jobs` });
   };
-  if (!robust) average("Average of this app version", claim.version_average);
+  if (!robust || hasFlag(claim, "version_scale_applied")) average("Average of this app version", claim.version_average);
   average("Average of this computer before", claim.host_average_before);
   const mean = format.toNumber(claim.min_avg_pfc);
   if (mean > 0) facts.push({ name: "The app's yardstick", value: t.plain(mean) });
@@ -274,7 +281,7 @@ const kLeftOut: Record<LeftOut, string> = {
   not_middle: "not in the middle",
   not_canonical: "only the canonical result counts",
   zero: "claims nothing",
-  uncalibrated: "new host: does not count beside claims of hosts with an average",
+  unmeasured: "from the size estimate: does not count beside claims from measurements",
   too_high: "more than 1.3 times the lowest",
 };
 

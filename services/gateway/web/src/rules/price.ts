@@ -21,7 +21,7 @@ export type Basis =
   | { kind: "nothing" };
 
 export interface Factor {
-  what: "version" | "host" | "multiplier" | "bound" | "cut" | "reliability"; // cut: to a multiple of the host's average
+  what: "version" | "host" | "multiplier" | "bound" | "cut" | "estimate" | "reliability"; // cut: to a multiple of the average
   beside?: "version" | "app"; // with whose average the host's average is compared
   value: number; // of a cut: the multiple
   top: number; // numerator of the quotient; NaN: none
@@ -97,7 +97,7 @@ function basisOf(claim: Claim): Basis {
       return { kind: "named", credit: toNumber(facts.reported) };
   }
   const anonymous = hasFlag(claim, "anonymous_platform");
-  const guessed = claim.policy === "robust" ? !hasFlag(claim, "host_scale_applied") :
+  const guessed = claim.policy === "robust" ? !hasFlag(claim, "host_scale_applied") && !hasFlag(claim, "version_scale_applied") :
     claim.mode === "workunit_estimate" ||
     claim.mode === "default_pfc" ||
     (anonymous && !hasFlag(claim, "host_scale_applied") && claim.policy !== "runtime");
@@ -153,7 +153,8 @@ function robustFactors(claim: Claim, basis: Basis, raw: number, flops: number): 
   let so_far = raw;
   if (basis.kind === "work") {
     const estimate = toNumber(claim.facts.fpops_est);
-    const bottom = toNumber(claim.host_average_before.mean);
+    const own = hasFlag(claim, "host_scale_applied");
+    const bottom = toNumber(own ? claim.host_average_before.mean : claim.version_average.mean);
     const bound = toNumber(claim.facts.fpops_bound);
     if (so_far > bound && bound > 0) {
       so_far = bound;
@@ -161,12 +162,17 @@ function robustFactors(claim: Claim, basis: Basis, raw: number, flops: number): 
     }
     if (hasFlag(claim, "one_time_cheat")) {
       const expected = estimate * top * reliability;
-      const multiple = hasFlag(claim, "over_budget") || !(expected > 0) ? kSampleLimit : flops / expected;
+      const multiple = hasFlag(claim, "over_budget") || !(expected > 0) ? kSampleLimit : Number((flops / expected).toPrecision(12));
       so_far = multiple * bottom * estimate;
       factors.push({ what: "cut", value: multiple, top: NaN, bottom: NaN, limited: true, flops: so_far });
     }
-    so_far *= top / bottom;
-    factors.push({ what: "host", beside: "app", value: top / bottom, top, bottom, limited: false, flops: so_far });
+    if (own || mean > 0) {
+      so_far *= top / bottom;
+      factors.push({ what: own ? "host" : "version", beside: "app", value: top / bottom, top, bottom, limited: false, flops: so_far });
+    } else if (so_far > estimate) {
+      so_far = estimate;
+      factors.push({ what: "estimate", value: NaN, top: NaN, bottom: NaN, limited: true, flops: so_far });
+    }
   }
   so_far *= reliability;
   factors.push({ what: "reliability", value: reliability, top: NaN, bottom: NaN, limited: false, flops: so_far });

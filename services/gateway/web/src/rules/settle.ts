@@ -23,7 +23,7 @@ export type Rule =
   | "unknown"; // cannot be derived from the recorded claims
 
 export type LeftOut = "capped" | "no_claim" | "not_valid" | "anonymous_platform" | "on_probation" | "not_normal" | "not_least"
-  | "not_middle" | "not_canonical" | "zero" | "uncalibrated" | "too_high";
+  | "not_middle" | "not_canonical" | "zero" | "unmeasured" | "too_high";
 
 export interface Counted {
   result?: Id | undefined; // absent, like host, if the viewer may not see other accounts
@@ -164,9 +164,9 @@ export function settle(grant: Grant, claim: Claim): Settlement {
   if (counting.length === 0) return parts.some((p) => p.claim.leftOut === "capped") ? done("capped", cap) : done("nothing", 0);
   if (claim.policy === "runtime") return done("low_average", lowAverage(counting));
   if (claim.policy === "robust") {
-    const calibrated = counting.filter((p) => !hasFlag(p.claim, "uncalibrated"));
-    if (calibrated.length > 0) leave(counting.filter((p) => !calibrated.includes(p)), "uncalibrated");
-    const deciding = calibrated.length > 0 ? calibrated : counting;
+    const measured = counting.filter((p) => hasFlag(p.claim, "host_scale_applied") || hasFlag(p.claim, "version_scale_applied"));
+    if (measured.length > 0) leave(counting.filter((p) => !measured.includes(p)), "unmeasured");
+    const deciding = measured.length > 0 ? measured : counting;
     const most = kTimesLowest * Math.min(...deciding.map((p) => p.claim.claimed));
     const near = deciding.filter((p) => p.claim.claimed <= most);
     leave(deciding.filter((p) => !near.includes(p)), "too_high");

@@ -17,7 +17,7 @@ const kFlags: Record<string, [string, string, boolean]> = {
   anonymous_platform: ["Own application", "It ran an application that the project did not build (anonymous platform), so the claim does not rest on its measured run time alone.", false],
   on_probation: ["On probation", "The host's speed record is not trusted yet: its own correction is withheld or limited, and its claim may not count for others.", true],
   clamped: ["Cut to what is possible", "Something that was reported is more than this computer can have done between sending and return, or more than the project allows for one device. The possible amount took its place.", true],
-  uncalibrated: ["New host", "Too few results of this host with this version have been averaged yet (ten, if the project has not changed that). Until then each result earns the project's estimate.", false],
+  uncalibrated: ["New host", "Too few results of this host with this version have been averaged yet (ten, if the project has not changed that). Until then a result that no other host computes earns the project's estimate. If other hosts compute it, too, it is compared with the average of the app version.", false],
   over_budget: ["Cut by the budget", "The claims of a host in an app may add up to little more than its jobs were estimated at (by default 4 % more). This claim would have exceeded that and was cut.", true],
   rising: ["Rising reports", "What this host reports keeps rising. That is an alarm for the project; it changes nothing in the claim.", true],
   one_time_cheat: ["Far out of line", "The claim is many times what jobs of this version usually take. The host is put on probation, so that one wild number gains nothing.", true],
@@ -57,7 +57,7 @@ const kModes: Record<string, string> = {
 
 const kRobustModes: Record<string, string> = {
   normal: "from what the job measured",
-  approximate: "new host: from the size estimate",
+  approximate: "new host",
 };
 
 export function modeWords(mode: string, policy = ""): string {
