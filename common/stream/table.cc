@@ -28,6 +28,16 @@ T GetBigEndian(const char* in) {
     return __builtin_bswap32(value);
 }
 
+// Loops over all objects wait for memory at each of them unless they ask for it this many objects ahead.
+constexpr std::size_t kAhead = 16;
+constexpr std::uint32_t kCacheLine = 64;
+
+void Prefetch(const EntryBase* entry, std::uint32_t bytes) {
+  if (entry == nullptr) return;
+  for (std::uint32_t at = 0; at < bytes; at += kCacheLine)
+    __builtin_prefetch(reinterpret_cast<const char*>(entry) + at);
+}
+
 }  // namespace
 
 void EncodeKey(std::uint8_t table, const Key& key, char* out) {
@@ -169,7 +179,9 @@ void TableBase::BeginFlush() {
   COBBLESTONE_CHECK(flushing_.empty(), "a state write started while another one is running");
   flushing_.swap(dirty_);
   gathered_ = 0;
-  for (EntryBase* e : flushing_) {
+  for (std::size_t at = 0; at < flushing_.size(); ++at) {
+    if (at + kAhead < flushing_.size()) Prefetch(flushing_[at + kAhead], sizeof(EntryBase));
+    EntryBase* const e = flushing_[at];
     if (e == nullptr) continue;
     e->dirty = false;
     e->flushing = true;
@@ -179,6 +191,8 @@ void TableBase::BeginFlush() {
 
 bool TableBase::GatherFlush(std::size_t* limit, RowBuffer& out) {
   for (; gathered_ < flushing_.size() && *limit > 0; --*limit) {
+    if (gathered_ + kAhead < flushing_.size())
+      Prefetch(flushing_[gathered_ + kAhead], std::min(entry_bytes_, 8 * kCacheLine));
     EntryBase* e = flushing_[gathered_++];
     if (e == nullptr || !e->flushing) continue;  // erased, or already encoded
     EncodeFlushRow(e, out);
@@ -213,8 +227,9 @@ void TableBase::FlushEarly(EntryBase* entry) {
 }
 
 void TableBase::WeighClean(BytesByAge& bytes) {
-  for (const Place& place : slots_) {
-    EntryBase* const e = place.entry;
+  for (std::size_t at = 0; at < slots_.size(); ++at) {
+    Prefetch(slots_[(at + kAhead) & mask_].entry, sizeof(EntryBase));
+    EntryBase* const e = slots_[at].entry;
     if (e == nullptr) continue;
     const std::size_t age = AgeOf(*e);
     if (age + 1 == bytes.size())  // the object must not appear young when the count wraps
@@ -227,12 +242,13 @@ void TableBase::Evict(std::size_t age, double part) {
   constexpr double kAll = 4294967296.0;
   const auto below = static_cast<std::uint64_t>(part * kAll);
   for (std::size_t at = 0; at < slots_.size();) {
+    Prefetch(slots_[(at + kAhead) & mask_].entry, sizeof(EntryBase));
     const EntryBase* e = slots_[at].entry;
     if (e != nullptr && IsClean(*e)) {
       const std::size_t of = AgeOf(*e);
       // Selects by hash, so the same objects each time: among objects used equally often a fixed part stays
       // in memory and is found at the next use.
-      if (of > age || (of == age && (HashKey(e->key) * 0xD1342543DE82EF95ull) >> 32 < below)) {
+      if (of > age || (of == age && (slots_[at].hash * 0xD1342543DE82EF95ull) >> 32 < below)) {
         Remove(at);  // another object may have moved here
         continue;
       }

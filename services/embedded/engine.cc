@@ -130,6 +130,10 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
   if (Status s = CheckKindOf(*engine->log_, topics, settings); !s.ok()) return s;
 
   engine->stages_.resize(slots);
+  // IDENTITY of a hub is one slot with three rows for each user, and reads those of a person at all projects. A row of an
+  // account is read once a day at most.
+  const std::uint64_t objects = settings.memory.objects;
+  const std::uint64_t last_bytes = settings.role == settings::Role::kHub ? objects / 2 : objects / slots;
   stream::embedded::RunnerOptions options{
       .directory = settings.data_directory,
       .threads = settings.threads,
@@ -144,7 +148,8 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
           std::chrono::duration_cast<std::chrono::milliseconds>(settings.checkpoint.interval),
       .checkpoints_kept = static_cast<int>(settings.checkpoint.keep),
       .verify_checkpoints = settings.checkpoint.verify,
-      .object_bytes = settings.memory.objects / slots,
+      .object_bytes = (objects - last_bytes) / (slots - 1),
+      .last_object_bytes = last_bytes,
       .inputs_age = std::chrono::duration<double>(settings.retention.inputs_age).count(),
       .inputs_bytes = settings.retention.inputs_bytes,
       .peek_time = engine->lockstep() ? PeekLine : PeekTime,

@@ -4,6 +4,7 @@
 // In: identity-facts. Out: nothing; readers look at the rows.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "common/federation/identity/identities.h"
@@ -21,7 +22,7 @@ class StageTable final : public federation::RowTable<Row> {
       : table_(tables, spec, resident) {}
 
   const Row* Peek(const federation::RowKey& key) const override { return table_.Find(KeyOf(key)); }
-  void Put(const federation::RowKey& key, const Row& row) override { table_.Mutable(KeyOf(key)) = row; }
+  void Put(const federation::RowKey& key, Row row) override { table_.Mutable(KeyOf(key)) = std::move(row); }
   void Erase(const federation::RowKey& key) override { table_.Erase(KeyOf(key)); }
   [[nodiscard]] stream::TableBase* table() { return &table_; }
 

@@ -201,7 +201,7 @@ class ReadTable final : public federation::RowTable<Row> {
     return at->second ? &*at->second : nullptr;
   }
   // Readers change nothing.
-  void Put(const federation::RowKey&, const Row&) override { COBBLESTONE_CHECK(false, "a reader's table"); }
+  void Put(const federation::RowKey&, Row) override { COBBLESTONE_CHECK(false, "a reader's table"); }
   void Erase(const federation::RowKey&) override { COBBLESTONE_CHECK(false, "a reader's table"); }
 
  private:

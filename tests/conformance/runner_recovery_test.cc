@@ -152,6 +152,32 @@ TEST(RunnerRecovery, ARebuildFromTheWholeLogWritesAndEvictsStateOnTheWay) {
   }
 }
 
+// The stages with one partition may need more than their share (IDENTITY of a hub).
+TEST(RunnerRecovery, TheLastSlotHasItsOwnLimitOfObjects) {
+  const TempDir dir;
+  RunnerOptions options = EchoOptions(dir.path());
+  options.commit_records = 50;
+  options.object_bytes = 10000;
+  options.last_object_bytes = 10000000;
+  std::vector<std::string> texts;
+  for (int i = 0; i < 2000; ++i) texts.push_back(std::to_string(i));
+  {
+    EchoWorld world(EchoLogOptions(dir.path()), options);
+    ASSERT_TRUE(world.status.ok()) << world.status.message();
+    for (const std::uint32_t slot : {0u, 1u})
+      world.log->Append({.outputs = {Output({kEchoNotes, slot}, texts)}});
+    world.runner->Start();
+    world.runner->WaitIdle();
+    ASSERT_TRUE(world.runner->Stop().ok());
+  }
+  std::filesystem::remove_all(dir / "state");
+  options.flush_debt_records = 200 * kEchoSlots;
+  EchoWorld again(EchoLogOptions(dir.path()), options);
+  ASSERT_TRUE(again.status.ok()) << again.status.message();
+  EXPECT_LE(again.runner->status()[0].cached_bytes, 2 * options.object_bytes);
+  EXPECT_EQ(again.runner->status()[1].cached_objects, 2000u);
+}
+
 // Damages the middle of slot 0's largest table file.
 void DamageStateOf(const TempDir& dir) {
   std::filesystem::path largest;

@@ -12,7 +12,7 @@ constexpr std::uint64_t kSecondsPerDay = 86400;
 // An id of the account, with what others have shown.
 struct Candidate {
   const Edge* edge = nullptr;
-  CpidRow row;
+  const CpidRow* row = nullptr;  // valid while no row of an id is written
   Day support = kNever;
   bool later = false;  // an earlier account of the same project has shown the id
 };
@@ -59,18 +59,19 @@ class Evaluation {
         standing = Standing::kCut;
         continue;
       }
-      Candidate candidate{.edge = &edge};
-      tables_.cpids.Find(KeyOf(edge.cpid), &candidate.row);
-      if (IsCrowded(candidate.row, key_.project)) {
+      static const CpidRow kNone;
+      const CpidRow* const row = tables_.cpids.Peek(KeyOf(edge.cpid));
+      Candidate candidate{.edge = &edge, .row = row == nullptr ? &kNone : row};
+      if (IsCrowded(*candidate.row, key_.project)) {
         standing = Standing::kCrowded;
         continue;
       }
-      candidate.support = SupportOf(candidate.row, key_.project);
+      candidate.support = SupportOf(*candidate.row, key_.project);
       if (Displaced(&candidate)) {
         standing = Standing::kHeldByAnother;
         continue;
       }
-      candidates_.push_back(std::move(candidate));
+      candidates_.push_back(candidate);
     }
   }
 
@@ -92,15 +93,15 @@ class Evaluation {
   // An earlier account of the project holds the id. The id then counts for this account only as its anchor, and only
   // if the other account had stopped to show the id: the project has started again with an empty database.
   bool Displaced(Candidate* candidate) const {
-    const Holder* own = HolderOf(candidate->row, key_);
+    const Holder* own = HolderOf(*candidate->row, key_);
     if (own == nullptr) return true;
-    for (const Holder& holder : candidate->row.holders) {
+    for (const Holder& holder : candidate->row->holders) {
       if (holder.account.project != key_.project || holder.account == key_ || holder.cut) continue;
       if (!Before(holder, *own)) continue;
       candidate->later = true;
-      AccountRow other;
-      if (!FindAccount(tables_, holder.account, &other)) continue;
-      const Edge* edge = EdgeOf(other, candidate->edge->cpid);
+      const AccountRow* const other = PeekAccount(tables_, holder.account);
+      if (other == nullptr) continue;
+      const Edge* edge = EdgeOf(*other, candidate->edge->cpid);
       if (edge != nullptr && edge->last >= candidate->edge->first) return true;
     }
     return candidate->later && candidate->support == kNever;
@@ -109,12 +110,12 @@ class Evaluation {
   Standing Decide(const Candidate& anchor, const Candidate& candidate) const {
     if (candidate.later) return Standing::kHeldByAnother;
     const Day linked = std::max(anchor.edge->first, candidate.edge->first);
-    if (EstablishedSince(candidate.row) > linked) return Standing::kJoined;
+    if (EstablishedSince(*candidate.row) > linked) return Standing::kJoined;
     if (anchor.later) return Standing::kUnconfirmed;
     if (row_.noise) return Standing::kNoise;
     if (SecondProjectAgrees(anchor, candidate)) return Standing::kJoined;
     if (!Swings(*anchor.edge, *candidate.edge)) return Standing::kUnconfirmed;
-    return Contradicted(anchor.row, candidate.row, linked) ? Standing::kContradicted : Standing::kSwing;
+    return Contradicted(*anchor.row, *candidate.row, linked) ? Standing::kContradicted : Standing::kSwing;
   }
 
   // The first day on which another project had the id. An account in the first file of a project had its id since an
@@ -134,12 +135,12 @@ class Evaluation {
 
   // An account of another project that counts has shown both ids.
   bool SecondProjectAgrees(const Candidate& a, const Candidate& b) const {
-    for (const Holder& holder : a.row.holders) {
+    for (const Holder& holder : a.row->holders) {
       if (holder.account.project == key_.project || holder.cut) continue;
-      const Holder* both = HolderOf(b.row, holder.account);
-      if (both == nullptr || both->cut || !IsEarliest(a.row, holder) || !IsEarliest(b.row, *both)) continue;
-      AccountRow other;
-      if (FindAccount(tables_, holder.account, &other) && !other.noise) return true;
+      const Holder* both = HolderOf(*b.row, holder.account);
+      if (both == nullptr || both->cut || !IsEarliest(*a.row, holder) || !IsEarliest(*b.row, *both)) continue;
+      const AccountRow* const other = PeekAccount(tables_, holder.account);
+      if (other != nullptr && !other->noise) return true;
     }
     return false;
   }
@@ -172,24 +173,28 @@ class Evaluation {
 
 }  // namespace
 
-bool FindAccount(const IdentityTables& tables, const AccountKey& key, AccountRow* row) {
+const AccountRow* PeekAccount(const IdentityTables& tables, const AccountKey& key) {
   const UserRow* const user = tables.users.Peek(UserKeyOf(key));
-  if (user == nullptr) return false;
-  for (const AccountRow& account : user->accounts) {
-    if (account.create_time != key.create_time) continue;
-    *row = account;
-    return true;
-  }
-  return false;
+  if (user == nullptr) return nullptr;
+  for (const AccountRow& account : user->accounts)
+    if (account.create_time == key.create_time) return &account;
+  return nullptr;
+}
+
+bool FindAccount(const IdentityTables& tables, const AccountKey& key, AccountRow* row) {
+  const AccountRow* const account = PeekAccount(tables, key);
+  if (account != nullptr) *row = *account;
+  return account != nullptr;
 }
 
 bool IsNoise(const IdentityTables& tables, const AccountKey& key, const AccountRow& row) {
   if (row.edges.size() <= kMostEstablished) return false;
   std::size_t established = 0;
   for (const Edge& edge : row.edges) {
-    CpidRow cpid;
-    if (edge.cut || !tables.cpids.Find(KeyOf(edge.cpid), &cpid) || IsCrowded(cpid, key.project)) continue;
-    if (SupportOf(cpid, key.project) <= edge.first && ++established > kMostEstablished) return true;
+    if (edge.cut) continue;
+    const CpidRow* const cpid = tables.cpids.Peek(KeyOf(edge.cpid));
+    if (cpid == nullptr || IsCrowded(*cpid, key.project)) continue;
+    if (SupportOf(*cpid, key.project) <= edge.first && ++established > kMostEstablished) return true;
   }
   return false;
 }

@@ -56,6 +56,8 @@ inline bool SwingsBelieved(const ProjectRow& project) {
 // True if the account returned to an id that it had shown before the other id.
 inline bool Swings(const Edge& a, const Edge& b) { return a.last > b.first && b.last > a.first; }
 
+// Null if there is no such account. Valid until a row of a user is written.
+const AccountRow* PeekAccount(const IdentityTables& tables, const AccountKey& key);
 // Nothing (false) if there is no such account.
 bool FindAccount(const IdentityTables& tables, const AccountKey& key, AccountRow* row);
 

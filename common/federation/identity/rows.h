@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "common/federation/identity/facts.h"
@@ -191,7 +192,7 @@ class RowTable {
   }
   // Null if there is no such row. Valid until the next Put() or Erase() of the table.
   virtual const Row* Peek(const RowKey& key) const = 0;
-  virtual void Put(const RowKey& key, const Row& row) = 0;
+  virtual void Put(const RowKey& key, Row row) = 0;
   // No error if there is no such row.
   virtual void Erase(const RowKey& key) = 0;
 };
@@ -203,7 +204,7 @@ class MemoryTable final : public RowTable<Row> {
     const auto found = rows_.find(key);
     return found == rows_.end() ? nullptr : &found->second;
   }
-  void Put(const RowKey& key, const Row& row) override { rows_[key] = row; }
+  void Put(const RowKey& key, Row row) override { rows_[key] = std::move(row); }
   void Erase(const RowKey& key) override { rows_.erase(key); }
   [[nodiscard]] const std::map<RowKey, Row>& rows() const { return rows_; }
 

@@ -61,11 +61,9 @@ RowKey BucketOf(const AccountKey& account) { return {account.project, account.us
 }  // namespace
 
 std::vector<AccountKey> MembersOf(const IdentityTables& tables, const AccountKey& identity) {
-  IdentityRow row;
-  if (tables.identities.Find(KeyOf(identity), &row)) return row.accounts;
-  AccountRow account;
-  if (FindAccount(tables, identity, &account) && !account.edges.empty() && account.identity == identity)
-    return {identity};
+  if (const IdentityRow* const row = tables.identities.Peek(KeyOf(identity))) return row->accounts;
+  const AccountRow* const account = PeekAccount(tables, identity);
+  if (account != nullptr && !account->edges.empty() && account->identity == identity) return {identity};
   return {};
 }
 
@@ -99,9 +97,9 @@ std::vector<AccountKey> JoinedByStatement(const IdentityTables& tables, const Ac
   if (HasLeft(user, row)) return joined;
   for (const DecisionRow& decision : row.decisions) {
     if (decision.kind != DecisionKind::kJoin || decision.withdrawn) continue;
-    AccountRow other;
-    if (FindAccount(tables, decision.other, &other) && !other.edges.empty() &&
-        !HasLeft(UserOf(tables, decision.other.project, decision.other.user), other))
+    const AccountRow* const other = PeekAccount(tables, decision.other);
+    if (other != nullptr && !other->edges.empty() &&
+        !HasLeft(UserOf(tables, decision.other.project, decision.other.user), *other))
       joined.push_back(decision.other);
   }
   for (const OwnershipRow& said : user.ownerships) {
@@ -114,9 +112,9 @@ std::vector<AccountKey> JoinedByStatement(const IdentityTables& tables, const Ac
 }
 
 void Identities::Update::Touch(const Cpid& cpid) {
-  CpidRow row;
-  tables_.cpids.Find(KeyOf(cpid), &row);
-  for (const Holder& holder : row.holders) Touch(holder.account);
+  const CpidRow* const row = tables_.cpids.Peek(KeyOf(cpid));
+  if (row == nullptr) return;
+  for (const Holder& holder : row->holders) Touch(holder.account);
 }
 
 // ---- Rows of accounts and ids ------------------------------------------------------------------------------
@@ -132,7 +130,7 @@ void Identities::Update::PutAccount(const AccountKey& key, const AccountRow& row
   } else {
     user.accounts.insert(at, row);
   }
-  tables_.users.Put(UserKeyOf(key), user);
+  tables_.users.Put(UserKeyOf(key), std::move(user));
 }
 
 void Identities::Update::EraseAccount(const AccountKey& key) {
@@ -142,7 +140,7 @@ void Identities::Update::EraseAccount(const AccountKey& key) {
   if (IsEmpty(user)) {
     tables_.users.Erase(UserKeyOf(key));
   } else {
-    tables_.users.Put(UserKeyOf(key), user);
+    tables_.users.Put(UserKeyOf(key), std::move(user));
   }
 }
 
@@ -180,7 +178,7 @@ void Identities::Update::HoldId(const AccountKey& key, const Edge& edge) {
     row.holders.insert(at, {.account = key, .first = edge.first, .cut = edge.cut});
     BoundHolders(key.project, &row);
   }
-  tables_.cpids.Put(KeyOf(edge.cpid), row);
+  tables_.cpids.Put(KeyOf(edge.cpid), std::move(row));
 }
 
 void Identities::Update::DropId(const AccountKey& key, const Cpid& cpid) {
@@ -190,7 +188,7 @@ void Identities::Update::DropId(const AccountKey& key, const Cpid& cpid) {
   if (row.holders.empty() && row.deleted.empty() && row.crowded.empty()) {
     tables_.cpids.Erase(KeyOf(cpid));
   } else {
-    tables_.cpids.Put(KeyOf(cpid), row);
+    tables_.cpids.Put(KeyOf(cpid), std::move(row));
   }
 }
 
@@ -201,7 +199,7 @@ void Identities::Update::CountDeleted(const AccountKey& key, const Cpid& cpid) {
   for (const Holder& holder : row.holders) Touch(holder.account);
   InsertSorted(&row.deleted, {.project = key.project, .hash = HashOf(key)});
   BoundHolders(key.project, &row);
-  tables_.cpids.Put(KeyOf(cpid), row);
+  tables_.cpids.Put(KeyOf(cpid), std::move(row));
 }
 
 void Identities::Update::CountAccount(std::uint32_t project, bool shown) {
@@ -273,10 +271,11 @@ IdentityChanges Identities::Update::Settle() {
 void Identities::Update::SettleNoise() {
   std::vector<AccountKey> open(touched_.begin(), touched_.end());
   for (const AccountKey& key : open) {
-    AccountRow row;
-    if (!FindAccount(tables_, key, &row)) continue;
-    const bool noise = IsNoise(tables_, key, row);
-    if (noise == row.noise) continue;
+    const AccountRow* const account = PeekAccount(tables_, key);
+    if (account == nullptr) continue;
+    const bool noise = IsNoise(tables_, key, *account);
+    if (noise == account->noise) continue;
+    AccountRow row = *account;
     row.noise = noise;
     PutAccount(key, row);
     // Links of others may rest on this account. Their own noise does not depend on it.
@@ -301,24 +300,25 @@ void Identities::Update::CountSwinger(const AccountKey& key, bool swings) {
   if (bucket.accounts.empty()) {
     tables_.swingers.Erase(BucketOf(key));
   } else {
-    tables_.swingers.Put(BucketOf(key), bucket);
+    tables_.swingers.Put(BucketOf(key), std::move(bucket));
   }
 }
 
 void Identities::Update::TouchSwingers(std::uint32_t project) {
   for (std::uint64_t i = 0; i < kSwingerBuckets; ++i) {
-    SwingerRow bucket;
-    if (!tables_.swingers.Find({project, i, 0}, &bucket)) continue;
-    for (const AccountKey& account : bucket.accounts) Touch(account);
+    const SwingerRow* const bucket = tables_.swingers.Peek({project, i, 0});
+    if (bucket == nullptr) continue;
+    for (const AccountKey& account : bucket->accounts) Touch(account);
   }
 }
 
 void Identities::Update::SettleSwings() {
   for (const AccountKey& key : touched_) {
-    AccountRow row;
-    if (!FindAccount(tables_, key, &row) || row.edges.empty()) continue;
+    const AccountRow* const account = PeekAccount(tables_, key);
+    if (account == nullptr || account->edges.empty()) continue;
     const bool swings = LinksOfAccount(key).swings;
-    if (swings == row.swings) continue;
+    if (swings == account->swings) continue;
+    AccountRow row = *account;
     row.swings = swings;
     PutAccount(key, row);
     CountSwinger(key, swings);
@@ -334,21 +334,21 @@ bool Identities::Update::Believed(std::uint32_t project) {
 
 const Links& Identities::Update::LinksOfAccount(const AccountKey& key) {
   const auto [at, is_new] = links_.try_emplace(key);
-  AccountRow row;
-  if (is_new && FindAccount(tables_, key, &row)) at->second = LinksOf(tables_, key, row);
+  if (!is_new) return at->second;
+  const AccountRow* const account = PeekAccount(tables_, key);
+  if (account != nullptr) at->second = LinksOf(tables_, key, *account);
   return at->second;
 }
 
 std::vector<AccountKey> Identities::Update::NeighboursOf(const AccountKey& key) {
-  AccountRow row;
-  if (!FindAccount(tables_, key, &row)) return {};
-  std::vector<AccountKey> neighbours = JoinedByStatement(tables_, key, row);
-  const std::vector<Link> links = LinksOfAccount(key).links;
-  for (const Link& link : links) {
+  const AccountRow* const account = PeekAccount(tables_, key);
+  if (account == nullptr) return {};
+  std::vector<AccountKey> neighbours = JoinedByStatement(tables_, key, *account);
+  for (const Link& link : LinksOfAccount(key).links) {
     if (!Counts(tables_, key.project, link.standing)) continue;
-    CpidRow cpid;
-    tables_.cpids.Find(KeyOf(link.cpid), &cpid);
-    for (const Holder& holder : cpid.holders) {
+    const CpidRow* const cpid = tables_.cpids.Peek(KeyOf(link.cpid));
+    if (cpid == nullptr) continue;
+    for (const Holder& holder : cpid->holders) {
       const std::vector<Link>& theirs = LinksOfAccount(holder.account).links;
       const bool counts = std::any_of(theirs.begin(), theirs.end(), [&](const Link& l) {
         return l.cpid == link.cpid && Counts(tables_, holder.account.project, l.standing);
@@ -386,14 +386,15 @@ void Identities::Update::Regroup() {
   while (!open.empty()) {
     const AccountKey key = *open.begin();
     open.erase(open.begin());
-    AccountRow row;
-    if (done.contains(key) || !FindAccount(tables_, key, &row) || row.edges.empty()) continue;
+    if (done.contains(key)) continue;
+    const AccountRow* const first = PeekAccount(tables_, key);
+    if (first == nullptr || first->edges.empty()) continue;
     const std::set<AccountKey> component = ComponentOf(key);
     for (const AccountKey& member : component) {
       done.insert(member);
-      AccountRow account;
-      FindAccount(tables_, member, &account);
-      RememberIdentity(member, account);
+      static const AccountRow kNone;
+      const AccountRow* const account = PeekAccount(tables_, member);
+      RememberIdentity(member, account == nullptr ? kNone : *account);
       const std::optional<AccountKey>& identity = before_.at(member);
       if (identity && gone.insert(*identity).second) open_members(*identity);
     }
@@ -415,15 +416,15 @@ void Identities::Update::Assign(const std::set<AccountKey>& accounts) {
   AccountKey eldest;
   Day first = kNever;
   for (const AccountKey& key : accounts) {
-    AccountRow row;
-    FindAccount(tables_, key, &row);
-    const Day day = FirstDayOf(row);
+    const AccountRow* const account = PeekAccount(tables_, key);
+    const Day day = account == nullptr ? kNever : FirstDayOf(*account);
     if (day < first) std::tie(first, eldest) = std::tie(day, key);
   }
   for (const AccountKey& key : accounts) {
+    const AccountRow* const account = PeekAccount(tables_, key);
     AccountRow row;
-    FindAccount(tables_, key, &row);
-    if (row.identity == eldest) continue;
+    if ((account == nullptr ? row : *account).identity == eldest) continue;
+    if (account != nullptr) row = *account;
     row.identity = eldest;
     PutAccount(key, row);
   }
@@ -433,9 +434,9 @@ void Identities::Update::Assign(const std::set<AccountKey>& accounts) {
 IdentityChanges Identities::Update::Changes() const {
   IdentityChanges changes;
   for (const auto& [key, from] : before_) {
-    AccountRow row;
+    const AccountRow* const account = PeekAccount(tables_, key);
     std::optional<AccountKey> to;
-    if (FindAccount(tables_, key, &row) && !row.edges.empty()) to = row.identity;
+    if (account != nullptr && !account->edges.empty()) to = account->identity;
     if (from != to) changes.push_back({.account = key, .from = from, .to = to});
   }
   return changes;

@@ -38,6 +38,8 @@ struct RunnerOptions {
   // Approximate limit of clean objects in memory per slot. At open, half as much is used for rows of waiting
   // tables.
   std::uint64_t object_bytes = 256u << 20;
+  // The same of the last slot, which has the stages with one partition. 0: object_bytes.
+  std::uint64_t last_object_bytes = 0;
   std::chrono::milliseconds trim_interval{60000};  // also trims while no input arrives
   double inputs_age = 3 * 86400.0;           // s; inputs before the checkpoints are kept at least this long
   std::uint64_t inputs_bytes = 50ull << 30;  // unless the log is larger than this
@@ -53,6 +55,10 @@ struct RunnerOptions {
   // A count from the tables of a slot's stages, for SlotStatus::counted; called with the slot's lock. Empty:
   // 0.
   std::function<std::uint64_t(std::uint32_t slot)> count;
+
+  [[nodiscard]] std::uint64_t ObjectBytesOf(std::uint32_t slot, std::uint32_t slots) const {
+    return slot + 1 == slots && last_object_bytes > 0 ? last_object_bytes : object_bytes;
+  }
 };
 
 }  // namespace cobblestone::stream::embedded

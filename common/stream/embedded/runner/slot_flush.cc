@@ -4,14 +4,20 @@ namespace cobblestone::stream::embedded {
 
 SlotFlush::SlotFlush(const RunnerOptions& options, std::uint32_t slots, Slot& slot, StoredState& stored,
                      StateWriter& writer, Clock::time_point last)
-    : options_(options), slot_(slot), stored_(stored), writer_(writer), debt_(options, slots), last_(last) {}
+    : options_(options),
+      object_bytes_(options.ObjectBytesOf(slot.id(), slots)),
+      slot_(slot),
+      stored_(stored),
+      writer_(writer),
+      debt_(options, slots),
+      last_(last) {}
 
 bool SlotFlush::Step(std::size_t objects, std::uint64_t ticket) {
   bool completed = false;
   if (submitted_) {
     if (!CompleteApplied()) return false;
     completed = true;
-    slot_.Evict(options_.object_bytes);
+    slot_.Evict(object_bytes_);
   }
   if (!slot_.gathering()) {
     if (debt_.empty()) return completed;

@@ -55,6 +55,7 @@ class SlotFlush {
   void Submit(std::uint64_t ticket);
 
   const RunnerOptions& options_;
+  const std::uint64_t object_bytes_;
   Slot& slot_;
   StoredState& stored_;
   StateWriter& writer_;

@@ -26,6 +26,7 @@ SlotOpener::SlotOpener(const RunnerOptions& options, Log& log, std::shared_ptr<s
       memory_(std::move(memory)),
       slots_(slots),
       k_(slot),
+      object_bytes_(options.ObjectBytesOf(slot, slots)),
       factory_(factory),
       report_(report),
       path_(StatePath(options, slot)),
@@ -161,7 +162,7 @@ bool SlotOpener::RestoreFrom(const std::string& copy) {
 
 Status SlotOpener::ReadState(bool had_state) {
   Slot& slot = *opened_.parts.slot;
-  Status read = slot.Open(&opened_.stored->store(), options_.object_bytes / 2);
+  Status read = slot.Open(&opened_.stored->store(), object_bytes_ / 2);
   opened_.stored->Opened(slot.meta().sequence);
   if (!had_state && log_.End({options_.journal, k_}) > 0) {
     opened_.stored->CountRestore();
@@ -170,8 +171,7 @@ Status SlotOpener::ReadState(bool had_state) {
   if (!read.ok()) return read;
   // A record reads about one row of each table.
   if (const std::uint64_t waiting = opened_.inputs->Lag(); waiting >= options_.warm_records)
-    if (Status s = slot.Warm(std::min<std::uint64_t>(options_.object_bytes / kWarmRowBytes, waiting));
-        !s.ok())
+    if (Status s = slot.Warm(std::min<std::uint64_t>(object_bytes_ / kWarmRowBytes, waiting)); !s.ok())
       return s;
   return Reexecute();
 }
@@ -252,7 +252,7 @@ Status SlotOpener::WriteReexecuted() {
   }
   if (Status s = opened_.stored->Apply(*slot.TakeStateWrite()); !s.ok()) return s;
   slot.StateWriteApplied();
-  slot.Evict(options_.object_bytes);
+  slot.Evict(object_bytes_);
   debt_.Clear();
   return Status::Ok();
 }

@@ -67,6 +67,7 @@ class SlotOpener {
   std::shared_ptr<store::StoreMemory> memory_;
   const std::uint32_t slots_;
   const std::uint32_t k_;
+  const std::uint64_t object_bytes_;
   const SlotFactory& factory_;
   const Report& report_;
   const std::string path_;  // of the state
