@@ -62,8 +62,9 @@ struct Attack {
   Unwanted unwanted = Unwanted::kAbortedByUser;
   std::uint32_t fail_every = 0;  // the last of so many jobs ends at its start with an error; 0: none
   std::uint32_t late_every =
-      0;                // the last of so many jobs is returned half a delay bound after its deadline; 0: none
-  bool rehome = false;  // of two attackers the one with the more efficient version reports all results
+      0;  // the last of so many jobs is returned half a delay bound after its deadline; 0: none
+  bool one_account = false;  // all attackers are machines of one account, so that they never share a workunit
+  bool rehome = false;       // of two attackers the one with the more efficient version reports all results
   std::uint32_t version_every =
       0;  // jobs, then the attacker takes the app's next CPU version; 0: the newest only
   // Trickles instead of each one, each of which claims another 100 h of elapsed time; 0: the true one.

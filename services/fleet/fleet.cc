@@ -94,6 +94,7 @@ void Fleet::MakeUsers() {
   }
   for (std::uint64_t slot = options_.hosts; slot < slots_.size(); ++slot) {
     auto user = static_cast<std::uint32_t>(slot - options_.hosts);
+    if (options_.attack.one_account) user = 0;
     if (options_.attack.rehome) user -= user % 2;  // two hosts of one account
     slots_[slot].first_of_user = options_.hosts + user == slot;
     slots_[slot].user_is_attacker = true;

@@ -194,30 +194,13 @@ class Fleet {
     bool waits = false;      // for a job to end, because of the limit of jobs
   };
   struct Job {
-    float elapsed = 0;  // s, as it will be reported
-    // As the project knows it, FLOP/s; kept, because the slot may have another host when the job times out.
-    float peak = 0;
-    float run = 0;       // s of execution between `start` and `ended`
-    float estimate = 0;  // of `run`, by the server
+    // First what a decision of the host's client reads of each of its jobs.
     std::uint32_t start = 0;
     std::uint32_t ended = 0;
-    std::uint32_t workunit = 0;
-    std::uint32_t slot = 0;
-    std::uint32_t reporter = 0;  // slot whose host reports it: another one after re-homing
-    std::uint32_t host_generation = 0;
-    std::uint32_t ordinal = 0;  // of the host's jobs
-    std::uint32_t sent = 0;
-    std::uint32_t returned_at = 0;
+    float run = 0;       // s of execution between `start` and `ended`
+    float estimate = 0;  // of `run`, by the server
     std::uint32_t next_of_host = kNone;
-    std::uint32_t previous_of_host = kNone;
-    std::uint32_t next_of_workunit = kNone;
-    std::uint16_t generation = 0;  // an appointment of another generation is void
-    std::uint8_t place = 0;        // among the results of its workunit
-    std::uint8_t version = 0;      // index in the app's versions
     std::uint8_t attachment = 0;
-    std::uint8_t notes = 0;     // events about the result, for their ids
-    std::uint8_t trickles = 0;  // sent
-    credit::Outcome outcome = credit::Outcome::kSuccess;
     std::uint8_t threads = 1;
     bool gpu : 1 = false;
     bool anonymous : 1 = false;
@@ -228,6 +211,24 @@ class Fleet {
     bool lost : 1 = false;  // its host does not have it any more
     bool unwanted : 1 = false;
     bool gone : 1 = false;  // not in its host's list any more, and not reported yet
+    float elapsed = 0;      // s, as it will be reported
+    // As the project knows it, FLOP/s; kept, because the slot may have another host when the job times out.
+    float peak = 0;
+    std::uint32_t workunit = 0;
+    std::uint32_t slot = 0;
+    std::uint32_t reporter = 0;  // slot whose host reports it: another one after re-homing
+    std::uint32_t host_generation = 0;
+    std::uint32_t ordinal = 0;  // of the host's jobs
+    std::uint32_t sent = 0;
+    std::uint32_t returned_at = 0;
+    std::uint32_t previous_of_host = kNone;
+    std::uint32_t next_of_workunit = kNone;
+    std::uint16_t generation = 0;  // an appointment of another generation is void
+    std::uint8_t place = 0;        // among the results of its workunit
+    std::uint8_t version = 0;      // index in the app's versions
+    std::uint8_t notes = 0;        // events about the result, for their ids
+    std::uint8_t trickles = 0;     // sent
+    credit::Outcome outcome = credit::Outcome::kSuccess;
   };
   struct Workunit {
     std::uint32_t number = 0;  // of its project

@@ -56,6 +56,7 @@ void Fleet::EmitCatalogue() {
     change.policy = options_.policy;
     change.target_nresults =
         app.model->replication == Replication::kSingle ? 1 : static_cast<std::uint32_t>(parameters_.quorum);
+    change.host_scale_check = parameters_.host_scale_check > 0;
     change.delay_bound = app.delay_bound;
     // The last result of a workunit may be sent 5 delay bounds after the first, and return 4 later.
     constexpr double kWindow = 12;

@@ -251,6 +251,8 @@ double Fleet::Dispatch(std::uint32_t workunit_at, std::uint32_t number, std::uin
   job.attachment = static_cast<std::uint8_t>(attachment);
   job.gpu = resource == 1;
   job.version = app.newest[static_cast<std::size_t>(job.gpu ? slot.gpu : credit::Resource::kCpu)];
+  if (app.model->share_variants && !job.gpu)
+    job.version = static_cast<std::uint8_t>(number % (app.model->variants + 1));
   if (IsAttacker(number) && options_.attack.version_every > 0 && !job.gpu)
     job.version = static_cast<std::uint8_t>((job.ordinal - slot.identity_start) /
                                             options_.attack.version_every % (app.model->variants + 1));

@@ -103,7 +103,7 @@ double NextDecision(const workfetch::Client& client, const workfetch::RoundRobin
 double LibraryFetch::Decide(const HostNow& host, const Ask& ask, ClientState* state) const {
   workfetch::Client client = ClientOf(variant_, host, *state);
   workfetch::Account(client, host.now, host.now - state->decided);
-  workfetch::RoundRobin queue = workfetch::SimulateRoundRobin(client);
+  workfetch::RoundRobin queue = workfetch::SimulateRoundRobin(client, workfetch::Until::kBufferEnds);
   for (std::size_t r = 0; r < client.resources.size(); ++r) {
     if (!host.at_limit[r]) continue;
     queue.saturated[r] = workfetch::kNever;

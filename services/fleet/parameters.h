@@ -32,7 +32,7 @@ struct Parameters {
   double report_delay, validation_delay;
   double buffer_min, buffer_extra, request_interval, backoff_min, backoff_max;
   double daily_quota, cpu_jobs_limit, gpu_jobs_limit, quorum, max_errors, max_total, trusted_after,
-      hold_single, resend_lost;
+      hold_single, resend_lost, host_scale_check;
   double release_interval, trickle_interval, deadline_factor, bound_factor;
 };
 
@@ -87,6 +87,7 @@ struct AppModel {
   const char* source;
   // Further CPU versions with plan classes of their own, which are the same program. Hosts use none of them by themselves.
   std::uint32_t variants = 0;
+  bool share_variants = false;  // hosts use the first CPU version and its variants in equal parts
   bool long_on_cpu =
       false;  // jobs for CPUs are twice as large as estimated, those for GPUs half as large; size_classes 1
   double double_at = 0;  // s: true sizes of workunits made from then on are twice as large; 0: never

@@ -49,8 +49,11 @@ class AttackReader {
       EachKey(
           root, [&](const std::string& key, const YAML::Node& value) { return Root(key, value); },
           "id, name, share, start, claim, benchmark, anonymous, fabricate, fabricate_share, build, keep_share, abort, "
-          "fail_every, late_every, rehome, repeat, identities, versions, trickles, "
+          "fail_every, late_every, one_account, rehome, repeat, identities, versions, trickles, "
           "reports");
+      if (errors_.empty() && attack_.attack.one_account &&
+          attack_.attack.identity == fleet::NewIdentity::kAccount)
+        Error(root.Mark(), "one_account cannot be combined with new accounts");
       if (errors_.empty() && (attack_.id.empty() || attack_.name.empty()))
         Error(root.Mark(), "an attack needs `id` and `name`");
     } catch (const YAML::Exception& e) {
@@ -97,6 +100,7 @@ class AttackReader {
     if (key == "fabricate_share") return Number(key, value, 0.001, 1, &attack.fabricate_share);
     if (key == "build") return Count(key, value, 0, &attack.build);
     if (key == "anonymous") return Word(key, value, kSwitch, &attack.anonymous);
+    if (key == "one_account") return Word(key, value, kSwitch, &attack.one_account);
     if (key == "rehome") return Word(key, value, kSwitch, &attack.rehome);
     if (key == "trickles") {
       attack_.trickles = true;

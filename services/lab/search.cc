@@ -191,6 +191,7 @@ std::string AttackText(const NamedAttack& named) {
   add(attack.unwanted != usual.unwanted, "abort", NameIn(kUnwantedNames, attack.unwanted));
   add(attack.fail_every > 0, "fail_every", std::to_string(attack.fail_every));
   add(attack.late_every > 0, "late_every", std::to_string(attack.late_every));
+  add(attack.one_account, "one_account", "yes");
   add(attack.rehome, "rehome", "yes");
   add(attack.repeat > 0, "repeat", std::to_string(attack.repeat));
   add(attack.trickles > 0, "trickles", std::to_string(attack.trickles));

@@ -12,7 +12,7 @@ constexpr std::pair<const char*, World> kWorlds[] = {
     {"new-hosts", World::kNewHosts},    {"gpu", World::kGpu},
     {"long-on-cpu", World::kLongOnCpu}, {"new-version", World::kNewVersion},
     {"unreliable", World::kUnreliable}, {"size-step", World::kSizeStep},
-    {"gpu-only", World::kGpuOnly}};
+    {"gpu-only", World::kGpuOnly},      {"two-versions", World::kTwoVersions}};
 
 // A GPU does a job four times as fast as a core, not a hundred times: more jobs show nothing more.
 constexpr double kGpuPeakMu = 4.28;  // ln GFLOPS
@@ -112,6 +112,12 @@ void Shape(World world, fleet::FleetOptions* options) {
       GiveGpus(1, options);
       for (fleet::AppModel& app : options->apps) app.cpu = false;
       options->days /= 4;
+      return;
+    case World::kTwoVersions:
+      for (fleet::AppModel& app : options->apps) {
+        app.variants = std::max(app.variants, 1u);
+        app.share_variants = true;
+      }
       return;
   }
 }

@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
+#include <map>
+#include <random>
+#include <vector>
 
 #include "common/credit/policies/creditnew.h"
 #include "common/credit/policies/creditnew_v2.h"
@@ -290,6 +294,57 @@ TEST_F(RobustScalesTest, OneCpuVersionIsEnoughAndOnlyHostsWithTenResultsHaveAVot
   Add(kSecondCpuVersion, 200, 5, 50);
   world.Tick(samples);
   EXPECT_EQ(world.AppScales().min_avg_pfc, 2);
+}
+
+// The median that is kept while results arrive, against its definition: hosts with ten samples in order of their means, up to the
+// first at which the samples are half of all.
+TEST(WorkMedianTest, IsTheWeightedMedianAfterEachChange) {
+  std::mt19937_64 random(1);
+  std::map<std::uint64_t, Average> hosts;
+  const auto expected = [&] {
+    std::vector<std::pair<double, double>> votes;
+    double all = 0;
+    for (const auto& [host, average] : hosts) {
+      if (average.n < 10) continue;
+      votes.emplace_back(average.mean, average.n);
+      all += average.n;
+    }
+    std::sort(votes.begin(), votes.end());
+    double below = 0;
+    for (const auto& [mean, n] : votes) {
+      below += n;
+      if (2 * below >= all) return std::pair(mean, votes.size());
+    }
+    return std::pair(0.0, votes.size());
+  };
+  WorkMedian kept(hosts, 10);
+  for (int i = 0; i < 5000; ++i) {
+    const std::uint64_t host = random() % (1 + random() % 60);
+    Average& average = hosts[host];
+    const Average before = average;
+    average.n += 1;
+    average.mean = static_cast<double>(random() % 16);  // many are equal
+    kept.Change(host, before, average);
+    ASSERT_EQ(std::pair(kept.value(), static_cast<std::size_t>(kept.votes())), expected()) << i;
+    ASSERT_EQ(WorkMedian(hosts, 10).value(), kept.value()) << i;
+    ASSERT_EQ(kept.samples(), i + 1);
+  }
+}
+
+// The state has no kept median after it was read.
+TEST_F(RobustScalesTest, ATickAfterTheStateWasReadGivesTheSameScales) {
+  World read(RobustPolicy(), PolicyKind::kRobust);
+  for (int tick = 0; tick < 8; ++tick) {
+    samples.clear();
+    Add(kCpuVersion, 40, 3, 2 + tick % 3);
+    Add(kSecondCpuVersion, 30, 4, 5 - tick % 2);
+    world.Tick(samples);
+    read.coordinator.work_medians.clear();
+    read.Tick(samples);
+    EXPECT_EQ(world.AppScales().min_avg_pfc, read.AppScales().min_avg_pfc) << tick;
+    EXPECT_EQ(world.Version(kCpuVersion).cached_pfc, read.Version(kCpuVersion).cached_pfc) << tick;
+  }
+  EXPECT_TRUE(world.Version(kCpuVersion).cached);
 }
 
 TEST_F(RobustScalesTest, AHostCountsByItsResultsSoThatManyHostsOfOneMachineDoNotSetTheLevel) {

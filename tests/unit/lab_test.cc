@@ -150,6 +150,7 @@ TEST(LabAttackFile, EachKeyIsRead) {
   EXPECT_TRUE(read->trickles);
   EXPECT_TRUE(read->reports);
   EXPECT_TRUE(lab::ParseAttack("a.yaml", "id: X\nname: x\nrehome: yes\n")->attack.rehome);
+  EXPECT_TRUE(lab::ParseAttack("a.yaml", "id: X\nname: x\none_account: yes\n")->attack.one_account);
 }
 
 TEST(LabAttackFile, AnErrorNamesPlaceKeyAndWhatIsAllowed) {
@@ -165,6 +166,8 @@ TEST(LabAttackFile, AnErrorNamesPlaceKeyAndWhatIsAllowed) {
        "versions.count: '101'; it must be a whole number from 2 to 100"},
       {"id: X\nname: x\nabort: late\n", "abort: 'late'; it must be one of detach, never, project, user"},
       {"id: X\nname: x\nrehome: yes\nidentities: {every: 9}\n", "rehome and identities cannot be combined"},
+      {"id: X\nname: x\none_account: yes\nidentities: {every: 9, new: account}\n",
+       "one_account cannot be combined with new accounts"},
       {"name: x\n", "an attack needs `id` and `name`"},
       {"id: [\n", "invalid YAML"},
   };
@@ -381,6 +384,20 @@ TEST(LabStrategy, TheBetterHostOfAnAccountReportsTheResultsOfBoth) {
   EXPECT_EQ(reported.size(), 1u);
   EXPECT_EQ(judged, reported);
   EXPECT_EQ(seen.accounts.size(), 1u);
+}
+
+TEST(LabStrategy, MachinesOfOneAccountShareNoWorkunit) {
+  // 10 honest hosts and 10 attackers: of two results of a workunit, two attackers' are common.
+  const auto shared = [](const Attack& attack) {
+    const Seen seen = SeenOf(attack, {.replication = fleet::Replication::kQuorum, .attackers = 10});
+    std::map<std::uint64_t, int> results;
+    for (const auto& verdict : seen.verdicts) ++results[verdict.workunit.value];
+    EXPECT_GT(results.size(), 100u);
+    EXPECT_EQ(seen.accounts.size(), attack.one_account ? 1u : 10u);
+    return std::count_if(results.begin(), results.end(), [](const auto& count) { return count.second > 1; });
+  };
+  EXPECT_GT(shared({}), 30);
+  EXPECT_EQ(shared({.one_account = true}), 0);
 }
 
 TEST(LabStrategy, AVersionHopperUsesEachVersionInTurn) {
@@ -603,11 +620,35 @@ TEST(LabWorld, EachWorldHasWhatItsNameSays) {
   const Population only = PopulationOf(World::kGpuOnly);
   EXPECT_EQ(only.deserved.count(false), 0u);
   EXPECT_GT(only.deserved.at(true).size(), 100u);
+
+  const Population two = PopulationOf(World::kTwoVersions);
+  EXPECT_EQ(two.versions.size(), 2u);
+  for (const auto& [version, results] : two.versions)
+    EXPECT_GT(results, 0.4 * static_cast<double>(uniform.versions.begin()->second)) << version;
 }
 
 TEST(LabWorld, AChangedParameterAppliesToEveryWorld) {
   EXPECT_EQ(PopulationOf(lab::World::kUnreliable, {"error_rate=0"}).failed, 0);
   EXPECT_EQ(PopulationOf(lab::World::kGpuOnly, {"gpu_hosts=0"}).versions.size(), 0u);
+}
+
+TEST(LabWorld, HostScaleCheckIsTheFlagOfTheApp) {
+  const auto flag = [](const std::vector<std::string>& changes) {
+    lab::LabOptions options;
+    options.parameters = lab::LabParameters();
+    options.hosts = 10;
+    options.jobs = 10;
+    options.changes = changes;
+    fleet::Fleet world(lab::WorldOf(options, {.policy = "boinc"}, 1, {}, 3, {}), [](const fleet::Truth&) {});
+    for (std::string_view bytes; world.Next(&bytes);) {
+      const auto event = wire::ParseEvent(bytes);
+      if (const auto* app = std::get_if<wire::AppChange>(&event->body)) return app->host_scale_check;
+    }
+    ADD_FAILURE() << "no app";
+    return false;
+  };
+  EXPECT_FALSE(flag({}));
+  EXPECT_TRUE(flag({"host_scale_check=1"}));
 }
 
 TEST(LabWorld, ConditionsNameTheirWorldUnlessItIsUniform) {
@@ -619,6 +660,29 @@ TEST(LabWorld, ConditionsNameTheirWorldUnlessItIsUniform) {
 }
 
 // ---- Threads -------------------------------------------------------------------------------------------
+
+// docs/lab.md, "Policy boinc against a model of BOINC's rules": the two rows that converge with few hosts and jobs. The bounds are
+// those that the section states, 0.03 around the model.
+TEST(LabAgainstModel, GriefersEarnAndCostWhatTheModelOfBoincSays) {
+  const auto attacks = lab::ReadAttacks({COBBLESTONE_SOURCE_DIR "/config/attacks/model/a14-griefing.yaml"});
+  ASSERT_TRUE(attacks.ok()) << attacks.status().message();
+  lab::LabOptions options;
+  options.parameters = lab::LabParameters();
+  options.attacks = *attacks;
+  options.hosts = 60;
+  options.jobs = 200;
+  options.seeds = 2;
+  options.conditions = {
+      {.policy = "boinc", .replication = fleet::Replication::kSingle, .world = lab::World::kTwoVersions},
+      {.policy = "boinc", .replication = fleet::Replication::kQuorum, .world = lab::World::kTwoVersions}};
+  const auto measured = RunLaboratory(options);
+  ASSERT_TRUE(measured.ok()) << measured.status().message();
+  const auto gain = [&](std::size_t condition) {
+    return ((*measured)[condition].seeds[0].gain + (*measured)[condition].seeds[1].gain) / 2;
+  };
+  EXPECT_NEAR(gain(0), 0.01, 0.03);
+  EXPECT_NEAR(gain(1), 0.59, 0.03);
+}
 
 TEST(LabParallel, EachIndexRunsOnceAndTheLeastFailureIsTheResult) {
   for (const unsigned threads : {1u, 2u, 7u}) {

@@ -9,6 +9,7 @@
 
 #include "common/credit/model/catalogue.h"
 #include "common/credit/model/model.h"
+#include "common/credit/scales/work_median.h"
 
 namespace cobblestone::credit {
 
@@ -33,6 +34,8 @@ struct ScaleState {
   ScaleTable table;                                                // the last published table
   std::map<std::uint64_t, std::vector<ValidatorCopy>> validators;  // boinc: by app, in order of first use
   std::map<std::uint64_t, std::map<std::uint64_t, Average>> host_means;  // median option: by version, by host
+  // robust: follows from host_means, by version; made at the first tick after the state was read.
+  std::map<std::uint64_t, WorkMedian> work_medians;
   // robust, by app: X / what the medians give. 0: the app had another policy before, and has no medians yet.
   std::map<std::uint64_t, double> levels;
 

@@ -69,7 +69,11 @@ void ApplySamples(const AppRow& app, std::span<const Sample> samples, const Cata
     }
     ApplyVersionSample(sample, constants, version);
     if (constants.version_median && (sample.flags & kSamplePfc) != 0 && sample.host) {
-      AddFiniteSample(StandardHostRule(constants), sample.pfc, state.host_means[id][sample.host.value]);
+      Average& mean = state.host_means[id][sample.host.value];
+      const Average before = mean;
+      AddFiniteSample(StandardHostRule(constants), sample.pfc, mean);
+      if (const auto median = state.work_medians.find(id); median != state.work_medians.end())
+        median->second.Change(sample.host.value, before, mean);
     }
   }
 }
@@ -103,29 +107,10 @@ HostsMedian MedianOverHosts(const std::map<std::uint64_t, Average>& hosts) {
   return median;
 }
 
-// robust: the median over the hosts with `min_samples` samples, in which each host counts by its samples. So influence
-// costs work: a machine that appears as many hosts has as much of it as one that appears as one.
-HostsMedian MedianOverWork(const std::map<std::uint64_t, Average>& hosts, double min_samples) {
-  std::vector<std::pair<double, double>> votes;  // mean, samples
-  votes.reserve(hosts.size());
-  double all = 0;
-  double voting = 0;
-  for (const auto& [host, average] : hosts) {
-    all += average.n;
-    if (average.n < min_samples) continue;
-    votes.emplace_back(average.mean, average.n);
-    voting += average.n;
-  }
-  std::sort(votes.begin(), votes.end());
-  HostsMedian median{.hosts = static_cast<double>(votes.size()),
-                     .settled = all >= kSettled * min_samples * static_cast<double>(hosts.size())};
-  double below = 0;
-  for (const auto& [mean, samples] : votes) {
-    median.value = mean;
-    below += samples;
-    if (2 * below >= voting) break;
-  }
-  return median;
+HostsMedian MedianOverWork(const WorkMedian& median, std::size_t hosts) {
+  return {.hosts = median.votes(),
+          .value = median.value(),
+          .settled = median.samples() >= kSettled * median.least() * static_cast<double>(hosts)};
 }
 
 // Versions of the app in the catalogue, ascending by id; with medians if the app has that option.
@@ -138,10 +123,16 @@ std::vector<Version> CollectVersions(const AppRow& app, const Catalogue& catalog
     VersionScale& scale = state.table.versions[id];
     const auto hosts = state.host_means.find(id);
     HostsMedian median;
-    if (constants.version_median && hosts != state.host_means.end()) {
-      median = by_hosts ? MedianOverWork(hosts->second, constants.host_scale_min_samples)
-                        : MedianOverHosts(hosts->second);
+    if (by_hosts && hosts != state.host_means.end()) {
+      const double least = constants.host_scale_min_samples;
+      auto kept = state.work_medians.find(id);
+      if (kept == state.work_medians.end() || kept->second.least() != least)
+        kept = state.work_medians.insert_or_assign(id, WorkMedian(hosts->second, least)).first;
+      median = MedianOverWork(kept->second, hosts->second.size());
+    } else if (constants.version_median && hosts != state.host_means.end()) {
+      median = MedianOverHosts(hosts->second);
     }
+    if (!by_hosts || hosts == state.host_means.end()) state.work_medians.erase(id);
     if (!constants.version_median && hosts != state.host_means.end()) state.host_means.erase(hosts);
     const bool enough = median.hosts >= (by_hosts ? kMinHostsOfVersion : 1);
     scale.cached = enough;
@@ -293,9 +284,11 @@ void ApplyTickCreditNew(double, AppId app_id, std::span<const Sample> samples_of
     it->second.defined = true;
     it->second.min_avg_pfc = *app->min_avg_pfc;
   }
-  std::erase_if(state.host_means, [&catalogue](const auto& of_version) {
+  const auto is_gone = [&catalogue](const auto& of_version) {
     return catalogue.FindVersion(AppVersionId(static_cast<std::int64_t>(of_version.first))) == nullptr;
-  });
+  };
+  std::erase_if(state.host_means, is_gone);
+  std::erase_if(state.work_medians, is_gone);
   // An app that begins with `robust` has no level to keep.
   if (app->policy.kind == PolicyKind::kRobust)
     state.levels.try_emplace(app_id.value, HasHistory(*app, catalogue, state) ? 0 : 1);
