@@ -124,7 +124,10 @@ LabelledLines RobustInputs(const json& claim) {
                      NumberText(Figure(claim, "reliability")) +
                          (IsReplicated(claim) ? ", because the result is replicated"
                                               : ", from the failure rate; by default 1 at 3 %"));
-  lines.emplace_back("budget", Flops(Figure(claim, "budget")) + " left for this claim");
+  lines.emplace_back(
+      "budget", Flops(Figure(claim, "budget")) + (IsReplicated(claim)
+                                                      ? " left; not applied, because the result is replicated"
+                                                      : " left for this claim"));
   return lines;
 }
 

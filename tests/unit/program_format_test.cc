@@ -196,6 +196,7 @@ TEST(Format, ANewHostsClaimOfRobustForAReplicatedJobIsMeasured) {
   const std::string text = ExplainText(RobustExplained(changes));
   for (const char* part : {"1e+13 FLOPs = elapsed time x peak speed\n", "2.5 over 230 samples",
                            "x version scale  0.2\n", "3 of its results have been averaged",
+                           "5e+13 FLOPs left; not applied, because the result is replicated\n",
                            "Other hosts compute this job, too, so its size is measured\n"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }

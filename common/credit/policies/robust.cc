@@ -102,7 +102,7 @@ std::optional<double> NewHostPfc(const Measure& measure, const Constants& consta
   return std::nullopt;
 }
 
-// The claims that tell the size of the job. Is there none: all.
+// The claims that tell the size of the job. If there is none: all.
 Counted CountMeasured(std::span<const Claim> claims, double cap) {
   Counted counted = CountClaims(claims, 0, cap, kClaimHasHostScale | kClaimHasVersionScale);
   return counted.claims.empty() ? CountClaims(claims, 0, cap) : counted;
