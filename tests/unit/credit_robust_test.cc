@@ -282,6 +282,8 @@ TEST_F(RobustTest, TheGrantIsTheLowAverageOfMeasuredClaimsUpToThirteenTenthsOfTh
   constexpr std::uint32_t kOwn = kClaimHasHostScale;
   const Claim estimate = claim(100, kClaimUncalibrated);
   EXPECT_EQ(world.Settle({claim(20, kOwn), estimate}).credit, 20);
+  EXPECT_EQ(world.Settle({claim(20, kOwn), claim(10, kClaimUncalibrated)}).credit,
+            20);  // a low estimate, too
   EXPECT_EQ(world.Settle({estimate, estimate}).credit, 100);
   EXPECT_EQ(world.Settle({claim(10, kOwn), claim(30, kOwn)}).credit, 10);
   EXPECT_EQ(world.Settle({claim(10, kOwn), claim(12, kOwn)}).credit, 120.0 / 11);  // 2 x 10 x 12 / 22
