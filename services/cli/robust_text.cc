@@ -74,19 +74,29 @@ Measured MeasuredWork(const json& claim) {
 
 bool IsReplicated(const json& claim) { return Figure(claim, "awaited_claims") >= 2; }
 
-// What a job is compared with. 0: with nothing.
-struct Yardstick {
+// The average with which a job is compared. 0: there is none.
+struct Average {
   double mean = 0;
   std::string_view whose;
-  std::string_view scale;  // app's mean / mean
 };
 
-Yardstick YardstickOf(const json& claim) {
-  if (Marked(claim, "host_scale_applied"))
-    return {Figure(PartOf(claim, "host_average_before"), "mean"), "the host's average", "host scale"};
-  if (Marked(claim, "version_scale_applied") && Figure(claim, "min_avg_pfc") > 0)
-    return {Figure(PartOf(claim, "version_average"), "mean"), "the version's average", "version scale"};
-  return {};
+// How many results of the version's average count beside the host's is a constant of the policy. The average follows from
+// the claim, unless that was cut.
+Average ComparedWith(const json& claim, double work) {
+  constexpr double kAdded = 10;  // the policy's default
+  const json& host = PartOf(claim, "host_average_before");
+  const double own = Figure(host, "mean");
+  if (!Marked(claim, "version_scale_applied"))
+    return Marked(claim, "host_scale_applied") ? Average{own, "the host's average"} : Average{};
+  if (!(Figure(claim, "min_avg_pfc") > 0)) return {};
+  const double samples = Figure(host, "n");
+  const double version = Figure(PartOf(claim, "version_average"), "mean");
+  if (samples == 0) return {version, "the version's average"};
+  const double pfc = Figure(claim, "pfc");
+  const bool cut = Marked(claim, "one_time_cheat") || Marked(claim, "over_budget") || !(pfc > 0);
+  return {cut ? version + (own - version) * (samples / (samples + kAdded))
+              : work * LevelOf(claim) * Figure(claim, "reliability") / pfc,
+          "the average of host and version"};
 }
 
 std::string AverageText(const json& average) {
@@ -114,9 +124,10 @@ LabelledLines RobustInputs(const json& claim) {
   }
   if (Marked(claim, "version_scale_applied"))
     lines.emplace_back("version average", AverageText(PartOf(claim, "version_average")));
-  lines.emplace_back("host scale", claim.contains("host_scale") ? NumberText(Figure(claim, "host_scale")) +
-                                                                      " = app's mean / host average"
-                                                                : "not applied");
+  const Average average = ComparedWith(claim, MeasuredWork(claim).flops);
+  lines.emplace_back("compared with", average.mean > 0
+                                          ? NumberText(average.mean) + ", " + std::string(average.whose)
+                                          : "no average");
   lines.emplace_back("failure rate",
                      PercentText(Figure(claim, "failure_rate")) +
                          " of the host's recent jobs of this app; by default a new host begins at 10 %");
@@ -140,23 +151,23 @@ LabelledLines RobustSteps(const json& claim) {
   const double expected = estimate * LevelOf(claim) * reliability;
   const bool over_budget = Marked(claim, "over_budget");
   double product = expected;
-  if (const Yardstick yardstick = YardstickOf(claim); yardstick.mean > 0) {
-    const Measured work = MeasuredWork(claim);
+  const Measured work = MeasuredWork(claim);
+  if (const Average average = ComparedWith(claim, work.flops); average.mean > 0) {
     lines.emplace_back("work", Flops(work.flops) + " = " + work.words);
-    product = work.flops * LevelOf(claim) / yardstick.mean * reliability;
+    product = work.flops * LevelOf(claim) / average.mean * reliability;
     if (Marked(claim, "one_time_cheat")) {
       // The limit is a constant of the policy. A claim that the budget has cut does not reveal it.
       const double times = std::round(pfc / expected * 1e6) / 1e6;
       product = over_budget ? std::numeric_limits<double>::quiet_NaN() : pfc;
-      lines.emplace_back(
-          "cut", (over_budget ? "to the limit of the policy"
-                              : "to " + NumberText(times) + " x " + std::string(yardstick.whose) +
-                                    " x size estimate = " + Flops(times * yardstick.mean * estimate)) +
-                     ": no job counts for more, by default, than ten average jobs");
+      lines.emplace_back("cut",
+                         (over_budget ? "to the limit of the policy"
+                                      : "to " + NumberText(times) + " x " + std::string(average.whose) +
+                                            " x size estimate = " + Flops(times * average.mean * estimate)) +
+                             ": no job counts for more, by default, than ten average jobs");
     }
-    lines.emplace_back("x " + std::string(yardstick.scale), NumberText(LevelOf(claim) / yardstick.mean));
+    lines.emplace_back("x scale", NumberText(LevelOf(claim) / average.mean) + " = app's mean / " +
+                                      std::string(average.whose));
   } else if (Marked(claim, "version_scale_applied")) {
-    const Measured work = MeasuredWork(claim);
     lines.emplace_back("work", Flops(work.flops) + " = " + work.words);
     if (work.flops > estimate)
       lines.emplace_back("cut", "to the size estimate " + Flops(estimate) +
@@ -189,6 +200,10 @@ LabelledLines RobustSteps(const json& claim) {
                            (Marked(claim, "version_scale_applied")
                                 ? "Other hosts compute this job, too, so its size is measured"
                                 : "Until then a result with nothing to compare it with earns the estimate"));
+  } else if (Marked(claim, "version_scale_applied")) {
+    lines.emplace_back("why",
+                       "several hosts do this job, so the version's average counts beside the host's, by "
+                       "default like ten of its results");
   }
   if (Marked(claim, "rising"))
     lines.emplace_back("alarm", "the host's reports keep rising; that does not change this claim");

@@ -83,6 +83,11 @@ double ReferenceMean(const credit::Claim& claim) {
   return (claim.flags & credit::kClaimMinAvgDefined) != 0 ? claim.min_avg_pfc : 1;
 }
 
+// `robust` compares a replicated result with an average of host and version.
+bool ComparesWithBoth(const credit::Claim& claim) {
+  return claim.policy == credit::PolicyKind::kRobust && (claim.flags & credit::kClaimHasVersionScale) != 0;
+}
+
 }  // namespace
 
 json ClaimJson(const credit::Claim& claim) {
@@ -133,7 +138,7 @@ json ClaimJson(const credit::Claim& claim) {
     j["paid_by_trickles"] = paid;
     j["trickle_settlement"] = credit::TrickleSettlementName(claim.settlement);
   }
-  if ((claim.flags & credit::kClaimHasHostScale) != 0 && claim.host_pfc_mean != 0)
+  if ((claim.flags & credit::kClaimHasHostScale) != 0 && claim.host_pfc_mean != 0 && !ComparesWithBoth(claim))
     j["host_scale"] = Number(ReferenceMean(claim) / claim.host_pfc_mean);
   if (claim.policy == credit::PolicyKind::kRobust) {
     j["failure_rate"] = Number(claim.failure_rate);

@@ -127,10 +127,11 @@ json RobustExplained(const json& changes) {
 TEST(Format, AClaimOfRobustIsAProductOfItsFactors) {
   const std::string text = ExplainText(RobustExplained(json::object()));
   for (const char* part :
-       {"0.4 over 23 samples", "1.25 = app's mean / host average", "8.13 % of the host's recent jobs",
-        "0.9, from the failure rate", "5e+13 FLOPs left for this claim",
+       {"0.4 over 23 samples", "compared with        0.4, the host's average",
+        "8.13 % of the host's recent jobs", "0.9, from the failure rate", "5e+13 FLOPs left for this claim",
         "normal (from what the job measured)", "1e+13 FLOPs = elapsed time x peak speed\n",
-        "x host scale   1.25", "x reliability  0.9, for a failure rate of 8.13 %", "1.125e+13 FLOPs",
+        "x scale        1.25 = app's mean / the host's average",
+        "x reliability  0.9, for a failure rate of 8.13 %", "1.125e+13 FLOPs",
         "low average of the claims from measurements"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
@@ -169,7 +170,7 @@ TEST(Format, ANewHostsClaimOfRobustIsItsEstimate) {
                         {"pfc", 9e12}};
   const std::string text = ExplainText(RobustExplained(changes));
   for (const char* part :
-       {"size estimate  2e+13 FLOPs", "x app's mean   0.5", "not applied",
+       {"size estimate  2e+13 FLOPs", "x app's mean   0.5", "no average",
         "approximate (the host is new to the app version)", "3 of its results have been averaged",
         "a result with nothing to compare it with earns the estimate\n",
         "keep rising; that does not change this claim"}) {
@@ -189,13 +190,14 @@ TEST(Format, ANewHostsClaimOfRobustForAReplicatedJobIsMeasured) {
   const json changes = {{"flags", {"valid", "uncalibrated", "version_scale_applied"}},
                         {"mode", "approximate"},
                         {"awaited_claims", 2},
-                        {"host_average_before", {{"n", 3}}},
+                        {"host_average_before", {{"n", 3}, {"mean", 0.3}}},
                         {"host_scale", nullptr},
                         {"reliability", 1},
-                        {"pfc", 2e12}};
+                        {"pfc", 2.5e12}};  // 1e13 x 0.5/2: the policy counts 0.882 results of the version
   const std::string text = ExplainText(RobustExplained(changes));
   for (const char* part : {"1e+13 FLOPs = elapsed time x peak speed\n", "2.5 over 230 samples",
-                           "x version scale  0.2\n", "3 of its results have been averaged",
+                           "x scale        0.25 = app's mean / the average of host and version\n",
+                           "3 of its results have been averaged",
                            "5e+13 FLOPs left; not applied, because the result is replicated\n",
                            "Other hosts compute this job, too, so its size is measured\n"}) {
     EXPECT_THAT(text, HasSubstr(part));
@@ -208,6 +210,34 @@ TEST(Format, ANewHostsClaimOfRobustForAReplicatedJobIsMeasured) {
       HasSubstr("to the size estimate 2e+13 FLOPs: neither the host nor the app has an average yet\n"));
   first["facts"] = {{"elapsed_time_s", 1000}};
   EXPECT_THAT(ExplainText(RobustExplained(first)), Not(HasSubstr("cut")));
+}
+
+TEST(Format, AClaimOfRobustForAReplicatedJobIsComparedWithAnAverageOfHostAndVersion) {
+  // (23 x 0.4 + 10 x 2.5) / 33 = 1.036
+  const json changes = {{"flags", {"valid", "host_scale_applied", "version_scale_applied"}},
+                        {"awaited_claims", 2},
+                        {"host_scale", nullptr},
+                        {"reliability", 1},
+                        {"pfc", 1e13 * 0.5 / ((23 * 0.4 + 10 * 2.5) / 33)}};
+  const std::string text = ExplainText(RobustExplained(changes));
+  for (
+      const char* part :
+      {"0.4 over 23 samples", "2.5 over 230 samples", "1.036363636, the average of host and version\n",
+       "x scale        0.4824561404 = app's mean / the average of host and version\n",
+       "several hosts do this job, so the version's average counts beside the host's, by default like ten"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  // A cut job does not tell the average; by default ten results of the version count.
+  json cut = changes;
+  cut["flags"].push_back("one_time_cheat");
+  cut["facts"] = {{"elapsed_time_s", 3e5}, {"received_time", 1760005232}};
+  cut["pfc"] = 1e14;
+  EXPECT_THAT(ExplainText(RobustExplained(cut)),
+              HasSubstr("to 10 x the average of host and version x size estimate = 2.072727273e+14 FLOPs"));
+  json fresh = changes;
+  fresh["host_average_before"] = {{"n", 0}, {"mean", 0}};
+  fresh["pfc"] = 2e12;
+  EXPECT_THAT(ExplainText(RobustExplained(fresh)), HasSubstr("2.5, the version's average\n"));
 }
 
 TEST(Format, AHostsReplicationAdviceIsShown) {

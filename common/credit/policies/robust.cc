@@ -83,23 +83,39 @@ bool IsComparable(const Claim& claim) {
          (claim.flags & kClaimValid) != 0;
 }
 
-// `average`: the PFC/E that a job of the estimated size has.
-double MeasuredPfc(const Measure& measure, double average, const Constants& constants, Claim& claim) {
-  const double limit = constants.average_sample_limit * average;
-  if (measure.ratio > limit) claim.flags |= kClaimOneTimeCheat;
-  return ExpectedPfc(claim, constants) * (std::min(measure.ratio, limit) / average);
+// Where other hosts do the same job, a claim is compared with theirs. A host with few results then has a more precise
+// average if some of the version's results count beside its own.
+bool AveragesVersion(const Claim& claim, const Constants& constants) {
+  return IsReplicated(claim) && claim.version_pfc_n > constants.version_average_samples &&
+         claim.version_pfc_mean > 0;
 }
 
-// What the reports of a host without an average count where other hosts do the same job. Absent: there is nothing to
-// compare them with.
-std::optional<double> NewHostPfc(const Measure& measure, const Constants& constants, Claim& claim) {
-  if (!IsReplicated(claim)) return std::nullopt;
-  if (claim.version_pfc_n > constants.version_average_samples && claim.version_pfc_mean > 0)
-    return MeasuredPfc(measure, claim.version_pfc_mean, constants, claim);
-  // The first results of an app.
-  if ((claim.flags & kClaimMinAvgDefined) == 0)
-    return ExpectedPfc(claim, constants) * std::min(measure.ratio, 1.0);
+// m: the PFC/E of a job of the estimated size. Absent: unknown.
+std::optional<double> AverageOf(const Claim& claim, const Constants& constants) {
+  if (AveragesVersion(claim, constants)) {
+    const double added = std::max(1.0, constants.host_scale_min_samples);
+    const double weight = claim.host_pfc_n / (claim.host_pfc_n + added);
+    return claim.version_pfc_mean + (claim.host_pfc_mean - claim.version_pfc_mean) * weight;
+  }
+  if ((claim.flags & kClaimUncalibrated) == 0) return claim.host_pfc_mean;
   return std::nullopt;
+}
+
+// Sets pfc, mode and flags of a claim that passed the sanity check.
+void PriceMeasured(const Measure& measure, const Constants& constants, Claim& claim) {
+  const bool calibrated = (claim.flags & kClaimUncalibrated) == 0;
+  claim.mode = calibrated ? Mode::kNormal : Mode::kApproximate;
+  claim.pfc = ExpectedPfc(claim, constants);
+  if (const auto average = AverageOf(claim, constants)) {
+    const double limit = constants.average_sample_limit * *average;
+    if (measure.ratio > limit) claim.flags |= kClaimOneTimeCheat;
+    claim.pfc *= std::min(measure.ratio, limit) / *average;
+    if (calibrated) claim.flags |= kClaimHasHostScale;
+    if (AveragesVersion(claim, constants)) claim.flags |= kClaimHasVersionScale;
+  } else if (IsReplicated(claim) && (claim.flags & kClaimMinAvgDefined) == 0) {
+    claim.pfc *= std::min(measure.ratio, 1.0);  // the first results of an app
+    claim.flags |= kClaimHasVersionScale;
+  }
 }
 
 // The claims that tell the size of the job. If there is none: all.
@@ -136,17 +152,8 @@ class Robust final : public StandardPolicy {
       claim.pfc = ExpectedPfc(claim, constants);
       claim.mode = Mode::kDefaultPfc;
       claim.flags |= kClaimSanityFailed;
-    } else if ((claim.flags & kClaimUncalibrated) == 0) {
-      claim.pfc = MeasuredPfc(measure, claim.host_pfc_mean, constants, claim);
-      claim.flags |= kClaimHasHostScale;
-      claim.mode = Mode::kNormal;
-    } else if (const auto pfc = NewHostPfc(measure, constants, claim)) {
-      claim.pfc = *pfc;
-      claim.flags |= kClaimHasVersionScale;
-      claim.mode = Mode::kApproximate;
     } else {
-      claim.pfc = ExpectedPfc(claim, constants);
-      claim.mode = Mode::kApproximate;
+      PriceMeasured(measure, constants, claim);
     }
     if (claim.pfc > claim.budget && !IsReplicated(claim)) {
       claim.pfc = claim.budget;

@@ -7,11 +7,12 @@
 //              it is undefined, PFCmean(V), if that has more than version_average_samples samples, else 1
 //   R          reliability: F(failure rate)/F(failure_allowance), F(f) = (1 - failure_weight f)/(1 - f), at least 0; 1 if
 //              the result is replicated: the other results show then whether the host keeps its small jobs only
-//   calibrated host: its average of the version has host_scale_min_samples samples
-//     claim    D x min(x, average_sample_limit m)/m x R, m = PFCmean(H,V) before this result
-//   any other host
-//     claim    replicated results: the same with m = PFCmean(V), if that has more than version_average_samples samples;
-//              E x min(x, 1) while neither that nor X is defined. Others: D x R
+//   m          the average with which x is compared. A replicated result, while PFCmean(V) has more than
+//              version_average_samples samples: (n H + k V)/(n + k), H = PFCmean(H,V) of n samples before this result,
+//              V = PFCmean(V), k = host_scale_min_samples (at least 1). Any other result: H, if the host is calibrated,
+//              i.e. n >= k
+//   claim      D x min(x, average_sample_limit m)/m x R. Without m: D x R, but E x min(x, 1) if the result is replicated
+//              and the app has no X either
 //   PFC infinite, NaN or negative
 //     claim    D x R
 //   budget     the sum of a host's claims in an app is at most budget_factor x the sum of its D x R. Claims of
@@ -38,8 +39,8 @@
 //   budget          FLOPs that the budget leaves for this claim
 //   flags           kClaimUncalibrated: the host is not calibrated; kClaimRising
 // Set by Price(): mode, pfc, claimed, reliability, kClaimPfcClamped, kClaimOneTimeCheat (x was cut), kClaimSanityFailed,
-// kClaimHasHostScale (from the host's average), kClaimHasVersionScale (a new host's, from a measurement), kClaimOverBudget,
-// kClaimRough, kClaimNoClaim.
+// kClaimHasHostScale (calibrated, and from a measurement), kClaimHasVersionScale (m contains PFCmean(V); with neither m nor
+// X: E x min(x, 1)), kClaimOverBudget, kClaimRough, kClaimNoClaim.
 #pragma once
 
 #include <optional>

@@ -189,7 +189,7 @@ test("robust: work x this computer x reliability, beside the app's mean", () => 
 });
 
 test("robust: failures do not count for a replicated result", () => {
-  const grant = robustGrant(["host_scale_applied"], ["over_budget", "one_time_cheat", "late"], true);
+  const grant = robustGrant(["version_scale_applied"], ["one_time_cheat", "late"], true);
   assert.equal(Number(grant.claim!.reliability), 1);
   assert.match(textOf(grant, "scales").sentences.join(" "), /several computers did this job/);
 });
@@ -219,7 +219,7 @@ test("robust: a new host or an insane result earns the estimate", () => {
 });
 
 test("robust: a job is cut at ten times its host's average", () => {
-  const grant = robustGrant(["one_time_cheat"], ["over_budget"]);
+  const grant = robustGrant(["one_time_cheat"], ["over_budget", "version_scale_applied"]);
   const price = priceOf(grant.claim!);
   assert.ok(price.factors[0]!.what === "cut" && near(price.factors[0]!.value, 10), String(price.factors[0]!.value));
   const average = Number(grant.claim!.host_average_before.mean) * Number(grant.claim!.facts.fpops_est);
@@ -249,6 +249,7 @@ test("robust: a new host's replicated result is compared with the average of the
   const claim = grant.claim!;
   claim.min_avg_pfc = 0.5;
   claim.version_average = { n: 230, mean: 2.5 };
+  claim.host_average_before = { n: 0, mean: 0 };
   claim.reliability = 1;
   claim.pfc = (Number(claim.facts.benchmark) * Number(claim.facts.elapsed_time_s) * 0.5) / 2.5;
   const price = priceOf(claim);
@@ -264,6 +265,27 @@ test("robust: a new host's replicated result is compared with the average of the
   assert.match(textOf(grant, "scales").sentences[0]!, /no job counts for more than its size estimate/);
   claim.pfc = Number(claim.pfc) * 2;
   assert.equal(priceOf(claim).agrees, false);
+});
+
+test("robust: a replicated result is compared with an average of host and version", () => {
+  const grant = robustGrant(["version_scale_applied", "host_scale_applied"], ["one_time_cheat", "clamped"]);
+  const claim = grant.claim!;
+  assert.ok(priceOf(claim).agrees);
+  claim.min_avg_pfc = 0.5;
+  claim.version_average = { n: 230, mean: 2.5 };
+  claim.host_average_before = { n: 30, mean: 0.5 };
+  const work = Number(claim.facts.benchmark) * Number(claim.facts.elapsed_time_s);
+  claim.pfc = (work * 0.5) / 1; // (30 x 0.5 + 10 x 2.5) / 40 = 1
+  assert.ok(priceOf(claim).agrees);
+  assert.match(textOf(grant, "scales").sentences[0]!, /× 0.5000 for app version and computer.*has done 30 with this version.*\(1 beside 0.5000/);
+  claim.pfc = (work * 0.5) / 2.6; // not between the two
+  assert.equal(priceOf(claim).agrees, false);
+  // A job that is cut does not tell the average; by default ten results of the version count.
+  claim.flags.push("one_time_cheat");
+  claim.facts.fpops_est = work / 100;
+  claim.pfc = 0.5 * claim.facts.fpops_est * 10;
+  assert.ok(near(priceOf(claim).factors[0]!.flops, 10 * claim.facts.fpops_est));
+  assert.match(textOf(grant, "scales").sentences[0]!, /more than 10 average jobs of its app version and computer/);
 });
 
 test("robust: a claim from the estimate counts only without one from a measurement", () => {

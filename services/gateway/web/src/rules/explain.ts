@@ -146,12 +146,16 @@ function workStep(claim: Claim, price: Price, t: NumberFormat): Step {
 function factorSentence(factor: Factor, claim: Claim, t: NumberFormat): string {
   const value = t.plain(factor.value);
   if (factor.what === "cut") {
-    const whose = hasFlag(claim, "host_scale_applied") ? "its computer" : "its app version";
+    const whose = hasFlag(claim, "version_scale_applied") ? "its app version and computer" : "its computer";
     return `No job counts for more than ${value} average jobs of ${whose}, so its work is cut to ${t.flops(factor.flops)}.`;
   }
   if (factor.what === "estimate") return `This computer is new, and so is the app: no average is known. Until then no job counts for more than its size estimate, so its work is cut to ${t.flops(factor.flops)}.`;
   if (factor.what === "version" && claim.policy === "robust") {
-    return `× ${value} for the app version: this computer is new to it and has no average of its own yet, so its work is compared with what this version needs on all computers (${t.plain(factor.bottom)} beside ${t.plain(factor.top)} per unit of work).`;
+    const samples = format.toNumber(claim.host_average_before.n);
+    const numbers = `(${t.plain(factor.bottom)} beside ${t.plain(factor.top)} per unit of work)`;
+    return samples > 0
+      ? `× ${value} for app version and computer: several computers did this job. This one has done ${format.count(samples)} with this version so far, so what the version needs on all computers counts beside its own average ${numbers}.`
+      : `× ${value} for the app version: this computer is new to it and has no average of its own yet, so its work is compared with what this version needs on all computers ${numbers}.`;
   }
   if (factor.what === "bound") return `No job counts for more than the workunit's limit, so its work is cut to ${t.flops(factor.flops)}.`;
   if (factor.what === "reliability" && (claim.awaited_claims ?? 1) > 1) {

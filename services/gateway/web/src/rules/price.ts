@@ -9,6 +9,7 @@ const kAssumedSpeed = 4.3e9; // FLOP/s, used instead
 const kNoElapsedTime = 1e-6; // s
 const kFlopsPerGflopsDay = 86400e9;
 const kSampleLimit = 10; // robust: a job counts for at most so many average jobs of its host, by default
+const kAddedResults = 10; // robust: so many results of the version's average count beside the host's, by default
 const kTolerance = 1e-9; // relative: rounding of a few products
 
 export type TimeUsed = "elapsed" | "cpu" | "wall";
@@ -22,7 +23,7 @@ export type Basis =
 
 export interface Factor {
   what: "version" | "host" | "multiplier" | "bound" | "cut" | "estimate" | "reliability"; // cut: to a multiple of the average
-  beside?: "version" | "app"; // with whose average the host's average is compared
+  beside?: "version" | "app"; // with whose average `bottom` is compared
   value: number; // of a cut: the multiple
   top: number; // numerator of the quotient; NaN: none
   bottom: number;
@@ -143,6 +144,19 @@ function factorsOf(claim: Claim, raw: number, flops: number): Factor[] {
   return factors;
 }
 
+// The average with which policy `robust` compares a job. How many results of the version's average count beside the host's is not
+// recorded in the claim; it is derived from `average`, what the claimed amount says, unless that is NaN. NaN: impossible.
+function comparedWith(claim: Claim, average: number): number {
+  const own = toNumber(claim.host_average_before.mean);
+  if (!hasFlag(claim, "version_scale_applied")) return own;
+  const samples = toNumber(claim.host_average_before.n);
+  const version = toNumber(claim.version_average.mean);
+  if (samples === 0) return version;
+  if (Number.isNaN(average)) return version + (own - version) * (samples / (samples + kAddedResults));
+  const between = Math.min(own, version) * (1 - kTolerance) <= average && average <= Math.max(own, version) * (1 + kTolerance);
+  return between ? average : NaN;
+}
+
 // The factors of policy `robust` up to the budget. The multiple to which a job is cut is not recorded in the claim; it is derived from
 // the claimed amount, unless the budget has cut that.
 function robustFactors(claim: Claim, basis: Basis, raw: number, flops: number): Factor[] {
@@ -153,14 +167,15 @@ function robustFactors(claim: Claim, basis: Basis, raw: number, flops: number): 
   let so_far = raw;
   if (basis.kind === "work") {
     const estimate = toNumber(claim.facts.fpops_est);
-    const own = hasFlag(claim, "host_scale_applied");
-    const bottom = toNumber(own ? claim.host_average_before.mean : claim.version_average.mean);
+    const own = !hasFlag(claim, "version_scale_applied");
     const bound = toNumber(claim.facts.fpops_bound);
     if (so_far > bound && bound > 0) {
       so_far = bound;
       factors.push({ what: "bound", value: NaN, top: NaN, bottom: NaN, limited: true, flops: so_far });
     }
-    if (hasFlag(claim, "one_time_cheat")) {
+    const cut = hasFlag(claim, "one_time_cheat");
+    const bottom = comparedWith(claim, cut || !(flops > 0) ? NaN : (so_far * top * reliability) / flops);
+    if (cut) {
       const expected = estimate * top * reliability;
       const multiple = hasFlag(claim, "over_budget") || !(expected > 0) ? kSampleLimit : Number((flops / expected).toPrecision(12));
       so_far = multiple * bottom * estimate;
