@@ -179,20 +179,24 @@ TEST_F(RobustTest, TheBudgetIsOfHostAndAppSoAnotherVersionStartsNoNewOne) {
   EXPECT_TRUE(Has(second, kClaimOverBudget));
 }
 
-// The other claims for the job bound it. The budget must not: jobs that are larger than estimated may come first.
-TEST_F(RobustTest, TheBudgetCutsNoClaimOfAReplicatedResultButIsUsedUp) {
-  host = Calibrated(1);
-  host.apps[0].expected = host.apps[0].claimed = kE;
-  Job large = Sized(3);
-  large.awaited = 2;
-  const Claim claim = world.ClaimOf(large, host);
-  EXPECT_EQ(claim.claimed, 3 * kFull);
-  EXPECT_FALSE(Has(claim, kClaimOverBudget));
-  EXPECT_TRUE(SamePriceAgain(world.policy, claim, world.Rules()));
-  EXPECT_DOUBLE_EQ(host.apps[0].expected, 2 * kE);
-  EXPECT_DOUBLE_EQ(host.apps[0].claimed,
-                   1.04 * 2 * kE);  // never more: the next single result has its own default left
-  EXPECT_TRUE(Has(world.ClaimOf(Sized(3), host), kClaimOverBudget));
+// The other claims for the job bound it. The budget must not: jobs that are larger than estimated may come first. Nor may
+// a small job leave budget for a single result.
+TEST_F(RobustTest, AReplicatedResultCountsInTheBudgetAsPaidWithItsDefault) {
+  for (const double size : {3.0, 0.1}) {
+    host = Calibrated(1);
+    host.apps[0].expected = host.apps[0].claimed = kE;
+    Job job = Sized(size);
+    job.awaited = 2;
+    const Claim claim = world.ClaimOf(job, host);
+    EXPECT_DOUBLE_EQ(claim.claimed, size * kFull);
+    EXPECT_FALSE(Has(claim, kClaimOverBudget));
+    EXPECT_TRUE(SamePriceAgain(world.policy, claim, world.Rules()));
+    EXPECT_DOUBLE_EQ(host.apps[0].expected, 2 * kE);
+    EXPECT_DOUBLE_EQ(host.apps[0].claimed, 2 * kE);
+    const Claim single = world.ClaimOf(Sized(3), host);
+    EXPECT_TRUE(Has(single, kClaimOverBudget));
+    EXPECT_NEAR(single.claimed, (1.04 * (2 + single.reliability) - 2) * kFull, 1e-9);
+  }
 }
 
 TEST_F(RobustTest, FailuresLowerClaimsAsIfTheLargestJobsHadFailed) {
@@ -382,12 +386,28 @@ TEST_F(RobustTest, AHostWhoseClaimsAreTooHighForTheSameJobsStartsAgain) {
   const auto vouching = [&] { return ResultsThatVouch(&record, &agreement, world.Rules()); };
   for (int n = 0; n < 200; ++n) NoteExcess(n % 2 == 0 ? 0.15 : -0.15, agreement);  // noise
   EXPECT_EQ(vouching(), 200);
-  NoteExcess(0.6, agreement);  // a job that others claim 0.4 for
+  NoteExcess(0.6, agreement);  // a job that others claim 0.4 for: 2.5 times too much
   EXPECT_EQ(vouching(), 0);
-  EXPECT_EQ(agreement, Agreement{});
+  EXPECT_DOUBLE_EQ(agreement.results, -1.5);
+  agreement = {};
   int compared = 0;
   for (; compared < 100 && (compared == 0 || vouching() > 0); ++compared) NoteExcess(0.11, agreement);
   EXPECT_EQ(compared, 9);  // 9 x (0.11 - 0.05) > 0.5
+}
+
+// Otherwise a host that keeps its small jobs could collect their difference by one huge claim now and then.
+TEST_F(RobustTest, AClaimThatWasManyTimesTooHighTakesAsManyResultsToMakeUpFor) {
+  const HostApp record{.error_rate = 0.03, .replicated_valid = 1000};
+  Agreement agreement{.results = 500};
+  NoteExcess(0.9, agreement);  // ten times too much
+  for (int n = 0; n < 9; ++n) {
+    EXPECT_EQ(ResultsThatVouch(&record, &agreement, world.Rules()), 0) << n;
+    NoteExcess(0, agreement);
+  }
+  NoteExcess(0, agreement);
+  EXPECT_NEAR(ResultsThatVouch(&record, &agreement, world.Rules()), 1, 1e-12);
+  NoteExcess(1, agreement);  // however much: not for ever
+  EXPECT_DOUBLE_EQ(agreement.results, -19);
 }
 
 TEST_F(RobustTest, ResultsVouchIfTheyWereValidAndComparedAndTheHostSeldomFails) {

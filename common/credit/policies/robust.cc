@@ -24,6 +24,7 @@ constexpr double kPrecise = 3;      // samples from which on claims are compared
 constexpr double kTolerance = 1.3;  // a claim counts up to so many times the lowest one
 constexpr double kAllowedExcess = 0.05;  // of each comparison
 constexpr double kExcessLimit = 0.5;     // of the sum
+constexpr double kMostTimes = 20;        // too high, that a claim counts
 constexpr double kRisingAlarm = 50;      // score
 constexpr double kNotRising = 1.5;       // what a result that is not above the average takes from the score
 
@@ -230,9 +231,10 @@ class Robust final : public StandardPolicy {
                       : IsAboveAverage(claim, measure)  ? record.rising + 1
                                                         : std::max(0.0, record.rising - kNotRising);
     }
-    const double expected = record.expected + ExpectedPfc(claim, job.app.policy.constants);
-    const double claimed =
-        std::min(record.claimed + claim.pfc, job.app.policy.constants.budget_factor * expected);
+    // A low claim of a replicated result must not leave budget for a high one of a single result.
+    const double usual = ExpectedPfc(claim, job.app.policy.constants);
+    const double expected = record.expected + usual;
+    const double claimed = record.claimed + (IsReplicated(claim) ? usual : claim.pfc);
     if (!std::isfinite(expected) || !std::isfinite(claimed)) return;
     record.expected = expected;
     record.claimed = claimed;
@@ -267,14 +269,16 @@ void NoteExcess(double excess, Agreement& agreement) {
   agreement.results += 1;
   agreement.excess = std::max(0.0, agreement.excess + excess - kAllowedExcess);
   if (agreement.excess <= kExcessLimit) return;
-  agreement.results = 0;
+  // A claim that was ten times too high counts as ten results, or rare huge claims would pay.
+  const double times = 1 / std::max(1 - excess, 1 / kMostTimes);
+  agreement.results = std::min(0.0, 1 - times);
   agreement.excess = 0;
 }
 
 double ResultsThatVouch(const HostApp* record, const Agreement* agreement, const Constants& constants) {
   if (record == nullptr || agreement == nullptr) return 0;
   if (Reliability(record->error_rate, constants) < kReliable) return 0;
-  return std::min(record->replicated_valid, agreement->results);
+  return std::max(0.0, std::min(record->replicated_valid, agreement->results));
 }
 
 double ReplicationProbability(double results_that_vouch) {

@@ -15,8 +15,8 @@
 //              and the app has no X either
 //   PFC infinite, NaN or negative
 //     claim    D x R
-//   budget     the sum of a host's claims in an app is at most budget_factor x the sum of its D x R. Claims of
-//              replicated results are not cut, and use the budget up at most
+//   budget     with a single result, the sum of a host's claims in an app is at most budget_factor x the sum of its D x R;
+//              a replicated result counts as claimed with its D x R
 //   granted    the low average (low_average.h) of the claims that come from a measurement; if there is none, of all. A
 //              claim above 1.3 times the lowest of them does not count
 //
@@ -65,8 +65,10 @@ const Policy& RobustPolicy();
 // What comparisons have shown about a host's claims in an app. Kept in ACCOUNTS, which sees all claims of a workunit.
 struct Agreement {
   AppId app;
-  double results = 0;  // compared results since the host's claims were found to be too high
-  double excess = 0;   // sum of ExcessOf() less an allowance each, at least 0
+  double results =
+      0;  // compared results since the host's claims were found to be too high; begins below 0 if one was
+          // several times too high
+  double excess = 0;  // sum of ExcessOf() less an allowance each, at least 0
 
   friend bool operator==(const Agreement&, const Agreement&) = default;
   template <class Self, class F>
