@@ -418,6 +418,19 @@ TEST_F(ExportFetchTest, FetchesASetOfNumberedFiles) {
   EXPECT_TRUE(FetchUsers().kinds[0].names.empty());
 }
 
+// A server that has every numbered file is no endless fetch.
+TEST_F(ExportFetchTest, BoundsTheBytesAndTheTimeOfAllFilesTogether) {
+  server_.Remove("/stats/user.gz");
+  for (int i = 0; i < 20; ++i) server_.SetBody("/stats/user_" + std::to_string(i) + ".gz", Gzip(UserFile()));
+  limits_.largest = TablesText(100).size() + 5 * Gzip(UserFile()).size();
+  const ExportFetch fetched = FetchUsers();
+  EXPECT_EQ(FetchFailureName(fetched.kinds[0].failure), "too_large");
+  EXPECT_TRUE(fetched.kinds[0].names.empty());
+  limits_.largest = FetchLimits().largest;
+  limits_.total_ms = 0;
+  EXPECT_EQ(FetchFailureName(FetchUsers().failure), "timeout");
+}
+
 // A project publishes by two renames of a directory: between them nothing is there.
 TEST_F(ExportFetchTest, SurvivesADirectoryThatVanishesBehindTablesXml) {
   ASSERT_TRUE(FetchUsers().ok());
