@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -388,8 +389,15 @@ Check Corrections(const std::vector<credit::CorrectedDay>& corrections) {
 Check Body(const FeedAccount& account) {
   COBBLESTONE_TRY(OneOf("kind", account.kind, AccountKind::kTeam));
   COBBLESTONE_TRY(AllThere({{"account", account.account}}));
+  // Of any column of a database, and what the answers of the gateway can name.
+  if (account.account > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+    return OutOfRange("account", std::to_string(account.account) + " exceeds 63 bits");
   if (account.total_micro < 0) return Negative("total_micro", static_cast<double>(account.total_micro));
   COBBLESTONE_TRY(AllFinite({{"recent", account.recent}}));
+  // Sums over projects stay numbers.
+  bool fits = true;
+  credit::RoundToMicro(account.recent, &fits);
+  if (!fits) return OutOfRange("recent", Describe(account.recent) + " exceeds 64 bits of micro-credits");
   COBBLESTONE_TRY(Times({{"recent_time", account.recent_time}, {"create_time", account.create_time}}));
   if (account.erased && !account.gone) return OutOfRange("erased", "without gone");
   COBBLESTONE_TRY(Corrections(account.corrections));
