@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/wire/events/event_codec.h"
+#include "common/wire/events/text_limits.h"
 #include "services/hub/collector/record_file.h"
 #include "services/hub/collector/record_index.h"
 #include "services/hub/collector/replace_file.h"
@@ -37,7 +38,15 @@ class EditionMaker : public ::testing::Test {
   // The accounts that the edition of these users sends, by id.
   std::map<std::uint64_t, wire::FeedAccount> Make(std::uint64_t edition, const std::string& users,
                                                   std::uint64_t count, const std::string& sum) {
-    std::ofstream(dir_ / "user.xml", std::ios::binary) << "<users>\n" + users + "</users>\n";
+    const auto made = Try(edition, {users}, count, sum);
+    EXPECT_TRUE(made.accepted) << made.reason;
+    memory_ = made.memory;
+    std::filesystem::rename(dir_ / "work/user.index", dir_ / "user.index");
+    return Accounts();
+  }
+  // An edition of a set of files with these users.
+  MadeEdition Try(std::uint64_t edition, const std::vector<std::string>& files, std::uint64_t count,
+                  const std::string& sum) {
     TablesFile tables{.update_time = 1790000000 + edition, .users = count};
     CreditFigure total;
     EXPECT_EQ(ParseCredit(sum, Sign::kNotNegative, &total), FileProblem::kNone);
@@ -51,12 +60,13 @@ class EditionMaker : public ::testing::Test {
                            .memory = memory_,
                            .indexes = dir_.path(),
                            .work = dir_ / "work"};
-    request.files[0] = {dir_ / "user.xml"};
+    for (std::size_t n = 0; n < files.size(); ++n) {
+      request.files[0].push_back(dir_ / ("user_" + std::to_string(n) + ".xml"));
+      std::ofstream(request.files[0].back(), std::ios::binary) << "<users>\n" + files[n] + "</users>\n";
+    }
     const auto made = MakeEdition(request);
-    EXPECT_TRUE(made.ok() && made->accepted) << made->reason;
-    memory_ = made->memory;
-    std::filesystem::rename(dir_ / "work/user.index", dir_ / "user.index");
-    return Accounts();
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    return *made;
   }
 
  private:
@@ -108,6 +118,39 @@ TEST_F(EditionMaker, SendsOnlyWhatChanged) {
   EXPECT_EQ(third.at(1).edition, 3u);
   EXPECT_FALSE(third.at(1).gone);
   EXPECT_TRUE(third.at(3).gone);
+}
+
+TEST_F(EditionMaker, CountsAnIdInTwoFilesOfASetOnce) {
+  const std::string both = User(2, "Bo", "20.0");
+  const MadeEdition made = Try(1, {User(1, "Ann", "1.0") + both, both + User(3, "Cem", "3.0")}, 3, "24.0");
+  EXPECT_TRUE(made.accepted) << made.reason;
+  EXPECT_EQ(made.sums[0].accounts, 3u);
+  EXPECT_EQ(static_cast<std::int64_t>(made.sums[0].total_micro), 24'000'000);
+}
+
+// The hub would refuse the event, and the edition would lack the account.
+TEST_F(EditionMaker, CutsATextThatAnEventCannotHave) {
+  std::string longer(wire::kMaxName - 1, 'x');
+  const auto made =
+      Make(1, User(1, longer + "yz", "1.0") + User(2, longer + "&#195;&#169;", "2.0"), 2, "3.0");
+  EXPECT_EQ(made.at(1).name, longer + "y");
+  EXPECT_EQ(made.at(2).name, longer) << "no half character";
+}
+
+std::string TwentyUsers(int first_id, int credit_of_first) {
+  std::string users;
+  for (int n = 0; n < 20; ++n)
+    users += User(first_id + n, "U" + std::to_string(n), std::to_string(credit_of_first * (n + 1)) + ".0");
+  return users;
+}
+
+TEST_F(EditionMaker, HoldsIdsThatMovedAndTotalsThatWereMultiplied) {
+  Make(1, TwentyUsers(1, 100), 20, "21000.0");
+  EXPECT_NE(Try(2, {TwentyUsers(2, 100)}, 20, "21000.0").reason.find("19 of 19 users have less credit"),
+            std::string::npos);
+  EXPECT_NE(Try(3, {TwentyUsers(1, 1000)}, 20, "210000.0").reason.find("20 of 20 users have at least twice"),
+            std::string::npos);
+  EXPECT_TRUE(Try(4, {TwentyUsers(1, 110)}, 20, "23100.0").accepted);
 }
 
 TEST(ReplaceFile, KeepsTheOldContentsIfTheNewOnesCannotBeWritten) {

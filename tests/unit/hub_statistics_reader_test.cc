@@ -471,10 +471,27 @@ TEST(StatisticsReader, RefusesFieldsThatAreBadInARecordThatIsWhole) {
   damaged.replace(damaged.find("<cpid>"), 6, std::string("<cp\0\x1b>", 6));
   EXPECT_THAT(Read(damaged).refusals.front().Text(), HasSubstr("(cp\\x00\\x1b of 1"));
   std::string without = Users(User(1, "1.0"));
-  without.replace(without.find("total_credit"), 12, "total_crudit");
+  for (int i = 0; i < 2; ++i) without.replace(without.find("total_credit"), 12, "total_crudit");
   EXPECT_EQ(Read(without).first(), FileProblem::kMissingElement);
   std::string zero = Users(User(0, "1.0"));
   EXPECT_EQ(Read(zero).first(), FileProblem::kOutOfRange);
+}
+
+// What cannot be read hides the elements behind it: they are not missing.
+TEST(StatisticsReader, NamesWhatHidesAnElement) {
+  std::string comment = Users(User(1, "1.0"));
+  comment.insert(comment.find("<total_credit>"), "<!-- no more -->");
+  EXPECT_EQ(Read(comment).first(), FileProblem::kUnclosedElement);
+  EXPECT_THAT(Read(comment).refusals.front().Text(), HasSubstr("(<!-- no more -->"));
+}
+
+TEST(StatisticsReader, RefusesAnIdThatNoAnswerCanName) {
+  const auto with_id = [](const std::string& id) {
+    std::string text = Users(User(1, "1.0"));
+    return text.replace(text.find("<id>1<"), 6, "<id>" + id + "<");
+  };
+  EXPECT_TRUE(Read(with_id("9223372036854775807")).accepted);
+  EXPECT_EQ(Read(with_id("9223372036854775808")).first(), FileProblem::kOutOfRange);
 }
 
 TEST(StatisticsReader, RefusesTwoContentsOfOneIdInARow) {

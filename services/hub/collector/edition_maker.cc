@@ -8,6 +8,7 @@
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/events.h"
 #include "common/wire/events/feed_account_codec.h"
+#include "common/wire/events/text_limits.h"
 #include "services/hub/collector/record_file.h"
 #include "services/hub/collector/record_index.h"
 #include "services/hub/feeds/feed_text.h"
@@ -35,6 +36,7 @@ wire::AccountKind KindOf(RecordKind kind) {
 // Pass one over the files of one kind.
 struct ReadKind {
   FileSummary summary;
+  IdSet ids;  // of all files of the set
   std::optional<RecordChanges> changes;
   CharsetEvidence texts;
   std::vector<std::string> problems;
@@ -111,6 +113,7 @@ class Maker {
                   RecordFile& staged, ReadKind& read) {
     auto reader = StatisticsReader::OpenFile(kind, path, path.substr(path.rfind('/') + 1));
     if (!reader.ok()) return reader.status();
+    (*reader)->ShareIds(&read.ids);
     StatisticsRecord record;
     while ((*reader)->Next(&record)) {
       if (record.repeated) continue;
@@ -322,14 +325,16 @@ class Maker {
     return plain;
   }
 
-  // In pass one the charset is not known yet: then only plain texts count, and plain_ says if there was another one.
-  void AppendText(std::string_view escaped, std::string* to) {
+  // In pass one the charset is not known yet: then only plain texts count, and plain_ says if there was another one. What is
+  // longer than an event may be is cut: the hub would refuse the event, and the edition would lack the account.
+  void AppendText(std::string_view escaped, std::string* to, std::size_t limit) {
     if (IsPlain(escaped)) {
       *to += escaped;
-      return;
+    } else {
+      plain_ = false;
+      *to += ToUtf8(TextBytes(escaped), charset_);
     }
-    plain_ = false;
-    *to += ToUtf8(TextBytes(escaped), charset_);
+    CutUtf8(limit, to);
   }
 
   // The record was read without a problem in pass one.
@@ -370,18 +375,18 @@ class Maker {
 
   void SetUser(const UserFields& user) {
     SetCommon(wire::AccountKind::kUser, user);
-    AppendText(user.name, &account_.name);
-    AppendText(user.country, &account_.country);
-    AppendText(user.url, &account_.url);
+    AppendText(user.name, &account_.name, wire::kMaxName);
+    AppendText(user.country, &account_.country, wire::kMaxName);
+    AppendText(user.url, &account_.url, wire::kMaxText);
     account_.cross_project_id = user.cpid;
     account_.team = user.team;
   }
 
   void SetTeam(const TeamFields& team) {
     SetCommon(wire::AccountKind::kTeam, team);
-    AppendText(team.name, &account_.name);
-    AppendText(team.country, &account_.country);
-    AppendText(team.url, &account_.url);
+    AppendText(team.name, &account_.name, wire::kMaxName);
+    AppendText(team.country, &account_.country, wire::kMaxName);
+    AppendText(team.url, &account_.url, wire::kMaxText);
     account_.owner = team.founder;
   }
 
@@ -390,7 +395,7 @@ class Maker {
     for (const std::string_view part : {host.vendor, host.model, host.os_name, host.os_version}) {
       if (part.empty()) continue;
       if (!account_.description.empty()) account_.description += ' ';
-      AppendText(part, &account_.description);
+      AppendText(part, &account_.description, wire::kMaxText);
     }
     account_.cross_project_id = host.cpid;
     account_.owner = host.user;
