@@ -270,6 +270,9 @@ TEST_F(HubCollect, AnEditionWithOneBadFileIsFetchedAgainAsAWhole) {
 TEST_F(HubCollect, ABrokenFigureHoldsTheFileWithItsLine) {
   project_.Export(kMonday, {{1, "17\r\n1000\r\n446.350588", "Ann"}}, "17446.350588");
   EXPECT_THAT(Collect(), HasSubstr("user.xml:7"));
+  const Finished released = RunProgram(dir_.path(), {"hub", "release", "4", "--config", "served.yaml"});
+  EXPECT_EQ(released.code, 3);
+  EXPECT_THAT(released.err, HasSubstr("cannot be read, so there is nothing to accept: user.xml:7"));
   EXPECT_EQ(Editions(1)["editions"][0]["state"], "held");
   EXPECT_TRUE(Unknown(1));
 }
@@ -331,6 +334,11 @@ TEST_F(HubCollect, TheConditionOfAProjectIsAFact) {
       "/get_project_config.php",
       "<?xml version=\"1.0\" ?>\n<project_config>\n<name>Rosewood</name>\n<master_url>" + project_.url() +
           "</master_url>\n<web_stopped>0</web_stopped>\n<sched_stopped>1</sched_stopped>\n</project_config>\n");
+  std::string daemons;  // more of them than the reason of a condition can name
+  for (int i = 0; i < 5000; ++i)
+    daemons += "<daemon><command>Scheduler</command><host>host</host><status>disabled</status></daemon>\n";
+  project_.Serve("/server_status.php",
+                 "<server_status>\n<daemon_status>\n" + daemons + "</daemon_status>\n</server_status>\n");
   project_.Export(kMonday, {{1, "100.000000", "Ann"}}, "100.000000");
   Collect();
   const json project =

@@ -370,6 +370,10 @@ TEST_F(Hub, AfterAResetANumberIsAnotherPerson) {
   Post();
   EXPECT_EQ(total("/api/v1/federation/person?cpid=" + std::string(32, 'd'), "7.000000"), "7.000000");
   EXPECT_EQ(total(of_a, "100.000000"), "100.000000") << "the credit of the other person is not theirs";
+  EXPECT_EQ(
+      served_->Get("/api/v1/federation/person?cpid=" + std::string(32, 'd')).json()["data"]["days"].size(),
+      0u)
+      << "nor are their days, and 7 is no fall from 50";
 }
 
 TEST_F(Hub, ADecisionThatNamesNoTwoAccountsIsRefused) {

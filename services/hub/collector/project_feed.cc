@@ -29,6 +29,7 @@ namespace {
 
 // Of a version with fewer samples the scale is no evidence that an app has both kinds of versions.
 constexpr double kSamples = 100;
+constexpr std::size_t kLongestReasons = 1000;  // bytes; a project has any number of daemons
 
 std::uint64_t Milliseconds(double now) { return static_cast<std::uint64_t>(now * 1000); }
 
@@ -177,7 +178,12 @@ Status ProjectFeed::Release() {
       memory.released = memory.held->contents;
       any = true;
     }
-  if (!any) return Status::NotFound("no file of project " + std::to_string(project_.id.value) + " is held");
+  const std::string project = "project " + std::to_string(project_.id.value);
+  if (!any && !state_.held_reason.empty())
+    return Status::NotFound("the held files of " + project +
+                            " cannot be read, so there is nothing to accept: " + state_.held_reason +
+                            ". The project has to repair them; `cobblestone hub collect` fetches them again");
+  if (!any) return Status::NotFound("no file of " + project + " is held");
   state_.history.confirm_at = 1;  // with the next round, at once
   return Save();
 }
@@ -254,7 +260,8 @@ Status ProjectFeed::Facts(Fetcher& fetcher, const FetchLimits& limits, double no
   const Health health = HealthOf(evidence, {});
   if (ConditionOf(health.state) != wire::FeedCondition::kUnknown) {
     std::string reasons;
-    for (const std::string& reason : health.reasons) reasons += (reasons.empty() ? "" : "; ") + reason;
+    for (const std::string& reason : health.reasons)
+      if (reasons.size() < kLongestReasons) reasons += (reasons.empty() ? "" : "; ") + reason;
     if (Status s = AddFact(now, "health",
                            wire::FeedHealth{.condition = ConditionOf(health.state), .reason = reasons});
         !s.ok())
