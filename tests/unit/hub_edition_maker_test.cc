@@ -137,6 +137,12 @@ TEST_F(EditionMaker, CutsATextThatAnEventCannotHave) {
   EXPECT_EQ(made.at(2).name, longer) << "no half character";
 }
 
+TEST_F(EditionMaker, DatesAnAverageNoLaterThanItsFile) {
+  std::string user = User(1, "Ann", "1.0");
+  user.replace(user.find("1789999999.0"), 12, "90000000000");
+  EXPECT_EQ(Make(1, user, 1, "1.0").at(1).recent_time, 1.79e9 + 3600);
+}
+
 std::string TwentyUsers(int first_id, int credit_of_first) {
   std::string users;
   for (int n = 0; n < 20; ++n)

@@ -365,7 +365,8 @@ class Maker {
     account_.gone = false;
     account_.total_micro = from.total_credit.micro;
     account_.recent = CreditOf(from.recent_average);
-    account_.recent_time = from.recent_average_time;
+    account_.recent_time =
+        std::min(from.recent_average_time, request_.fetched);  // else it would not decay until then
     account_.create_time = from.create_time;
     account_.team = account_.owner = 0;
     for (std::string* text : {&account_.name, &account_.country, &account_.url, &account_.cross_project_id,
