@@ -290,8 +290,8 @@ class Reader {
       if (text.empty()) wrong("a file with the project's public key (PEM)");
     } else if (name == "points_per_cobblestone") {
       if (!YAML::convert<double>::decode(value, project.points_per_cobblestone) ||
-          !(project.points_per_cobblestone > 0) || project.points_per_cobblestone > 1e9)
-        wrong("a number above 0, such as 7");
+          !(project.points_per_cobblestone >= 1e-9) || project.points_per_cobblestone > 1e9)
+        wrong("a number from 1e-9 to 1e9, such as 7");
     } else if (name == "shared_account") {
       if (!YAML::convert<bool>::decode(value, project.shared_account)) wrong("true or false");
     } else {
