@@ -207,6 +207,8 @@ TEST_F(HubCollect, AnEmptyFileIsHeldUntilAnOperatorReleasesIt) {
   EXPECT_EQ(project["editions"][0]["state"], "held");
   EXPECT_NE(project["held_edition"], 0);
   EXPECT_EQ(User(1, "100.000000")["name"], "Ann") << "a silent project is unknown, never zero";
+  const std::string person = "/api/v1/federation/person?cpid=e6548b6c3d364685ae9221e0abe10098";
+  EXPECT_EQ(served_->Get(person).json()["data"]["total"], "100.000000");
   // It is held once, however often it is fetched.
   Collect();
   (void)Editions(2);
@@ -217,6 +219,7 @@ TEST_F(HubCollect, AnEmptyFileIsHeldUntilAnOperatorReleasesIt) {
   project = Editions(3);
   EXPECT_EQ(project["editions"][0]["released"], true);
   EXPECT_TRUE(Unknown(1));
+  EXPECT_EQ(served_->Get(person).status, 404) << "nobody has 0 because they left";
 }
 
 // tables.xml is always fetched. Its new sums show that the file, which the server says is the same, is not of this export.

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/wire/events/event_check.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/text_limits.h"
 #include "services/hub/collector/record_file.h"
@@ -78,6 +79,9 @@ class EditionMaker : public ::testing::Test {
     for (auto found = file->Next(&record); found.ok() && *found; found = file->Next(&record)) {
       const auto event = wire::ParseEvent(record);
       EXPECT_TRUE(event.ok());
+      const auto refusal = wire::CheckEvent(*event);
+      EXPECT_FALSE(refusal) << refusal->detail
+                            << ": the hub would refuse the event, and the edition would lack the account";
       if (const auto* account = std::get_if<wire::FeedAccount>(&event->body))
         accounts[account->account] = *account;
     }
@@ -135,6 +139,19 @@ TEST_F(EditionMaker, CutsATextThatAnEventCannotHave) {
       Make(1, User(1, longer + "yz", "1.0") + User(2, longer + "&#195;&#169;", "2.0"), 2, "3.0");
   EXPECT_EQ(made.at(1).name, longer + "y");
   EXPECT_EQ(made.at(2).name, longer) << "no half character";
+}
+
+TEST_F(EditionMaker, SendsNoEventThatTheHubRefusesWhateverTheFileSays) {
+  const std::string url = "<url>" + std::string(200000, 'u') + "</url>";
+  std::string user =
+      "<user><id>9223372036854775807</id>\n<name>" + std::string(5000, '\xe9') + "</name><country>" +
+      std::string(5000, '\x01') + "</country><create_time>100000000000</create_time>\n" +
+      "<total_credit>9223372036854.775807</total_credit><expavg_credit>-9223372036854.775807</expavg_credit>\n" +
+      "<expavg_time>100000000000</expavg_time><cpid>" + std::string(5000, 'f') + "</cpid>" + url +
+      "<teamid>18446744073709551615</teamid>\n</user>\n";
+  const auto made = Make(1, user, 1, "9223372036854.775807");
+  EXPECT_EQ(made.begin()->second.name.size(), wire::kMaxName);
+  EXPECT_EQ(made.begin()->second.team, 0u);
 }
 
 TEST_F(EditionMaker, DatesAnAverageNoLaterThanItsFile) {
