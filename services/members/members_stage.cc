@@ -40,8 +40,8 @@ void Apply(const Key& key, const wire::EventStamp& stamp, wire::FeedAccount acco
     row.opening_micro = account.total_micro;
     row.counted_micro = account.total_micro;
   } else {
-    if (IsSomebodyElse(account,
-                       row)) {  // the days are not theirs, and what they have already is no day's credit
+    // The days are not theirs, and what they have already is no day's credit.
+    if (IsSomebodyElse(account, row)) {
       EraseOlderDays(key, row, older);
       row.days.clear();
       row.arriving = {};
