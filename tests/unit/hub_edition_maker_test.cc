@@ -48,7 +48,7 @@ class EditionMaker : public ::testing::Test {
   // An edition of a set of files with these users.
   MadeEdition Try(std::uint64_t edition, const std::vector<std::string>& files, std::uint64_t count,
                   const std::string& sum) {
-    TablesFile tables{.update_time = 1790000000 + edition, .users = count};
+    TablesFile tables{.update_time = 1790000000 + edition, .users = count, .hosts = 1};
     CreditFigure total;
     EXPECT_EQ(ParseCredit(sum, Sign::kNotNegative, &total), FileProblem::kNone);
     tables.total_credit = total;
@@ -65,10 +65,16 @@ class EditionMaker : public ::testing::Test {
       request.files[0].push_back(dir_ / ("user_" + std::to_string(n) + ".xml"));
       std::ofstream(request.files[0].back(), std::ios::binary) << "<users>\n" + files[n] + "</users>\n";
     }
+    if (!hosts_.empty()) {
+      request.files[1] = {dir_ / "host.xml"};
+      std::ofstream(dir_ / "host.xml", std::ios::binary) << "<hosts>\n" + hosts_ + "</hosts>\n";
+    }
     const auto made = MakeEdition(request);
     EXPECT_TRUE(made.ok()) << made.status().message();
     return *made;
   }
+
+  std::string hosts_;  // at most one; empty: no file
 
  private:
   std::map<std::uint64_t, wire::FeedAccount> Accounts() {
@@ -174,6 +180,16 @@ TEST_F(EditionMaker, HoldsIdsThatMovedAndTotalsThatWereMultiplied) {
   EXPECT_NE(Try(3, {TwentyUsers(1, 1000)}, 20, "210000.0").reason.find("20 of 20 users have at least twice"),
             std::string::npos);
   EXPECT_TRUE(Try(4, {TwentyUsers(1, 110)}, 20, "23100.0").accepted);
+}
+
+// The first edition with hosts is sent whole; its users are compared with those of the edition before.
+TEST_F(EditionMaker, ComparesUsersAlsoWhenHostsAppear) {
+  Make(1, TwentyUsers(1, 100), 20, "21000.0");
+  hosts_ = "<host>\n<id>1</id>\n<userid>1</userid>\n<total_credit>1.0</total_credit>\n</host>\n";
+  EXPECT_NE(Try(2, {TwentyUsers(2, 100)}, 20, "21000.0").reason.find("19 of 19 users have less credit"),
+            std::string::npos);
+  const auto whole = Make(3, TwentyUsers(1, 100), 20, "21000.0");
+  EXPECT_EQ(whole.size(), 20u) << "host 1 has the number of a user";
 }
 
 TEST(ReplaceFile, KeepsTheOldContentsIfTheNewOnesCannotBeWritten) {

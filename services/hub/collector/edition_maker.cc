@@ -73,17 +73,17 @@ class Maker {
     made_.reason += reason;
   }
 
-  // Without one of the indexes the accounts that are gone are unknown: then all accounts are sent.
+  // Without one of the indexes the accounts that are gone are unknown: then all accounts are sent. The files whose index is
+  // there are compared with it all the same.
   Status OpenIndexes() {
     for (std::size_t n = 0; n < kRecordKinds.size(); ++n) {
       if (!Has(n)) continue;
       auto index = RecordIndex::OpenIntact(request_.indexes + "/" + IndexName(kRecordKinds[n]));
       if (!index.ok()) return index.status();
+      if (*index) read_[n].changes.emplace();
       if (*index) indexes_[n] = std::move(**index);
       if (!*index) made_.whole = true;
     }
-    if (made_.whole)
-      for (RecordIndex& index : indexes_) index = RecordIndex();
     return Status::Ok();
   }
 
@@ -96,12 +96,12 @@ class Maker {
     if (!staged.ok()) return staged.status();
     ReadKind& read = read_[n];
     read.summary.kind = kind;
-    if (!made_.whole) read.changes.emplace();
     for (const std::string& path : request_.files[n])
       if (Status s = ReadFile(kind, path, indexes_[n], *writer, *staged, read); !s.ok()) return s;
     if (read.changes) {
       read.changes->missing = indexes_[n].unseen();
-      indexes_[n].ForEachUnseen([&](const IndexedRecord& record) { read.gone.push_back(record.id); });
+      if (!made_.whole)
+        indexes_[n].ForEachUnseen([&](const IndexedRecord& record) { read.gone.push_back(record.id); });
     }
     if (Status s = writer->Finish(); !s.ok()) return s;
     if (Status s = staged->FinishTemporary(); !s.ok()) return s;
@@ -123,7 +123,7 @@ class Maker {
                            record.total_credit.micro);
       writer.Add({.id = record.id, .hash = record.hash.low, .total_micro = record.total_credit.micro});
       Report(record.text.size());
-      if (before != nullptr && before->hash == record.hash.low) continue;
+      if (!made_.whole && before != nullptr && before->hash == record.hash.low) continue;
       plain_ = true;
       if (!ReadAccount(kind, **reader, record)) continue;
       if (plain_) {
