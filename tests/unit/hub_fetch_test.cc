@@ -186,7 +186,8 @@ TEST_F(FetcherTest, ConnectsToNoPrivateAddressUnlessItIsAllowed) {
   const FetchResult result = (*guarded)->Fetch({.url = server_.Url("/user.gz"), .path = file_}, limits_);
   EXPECT_EQ(Name(result), "forbidden_url");
   EXPECT_THAT(result.text, HasSubstr("its address is in a private network"));
-  for (const char* host : {"localhost", "[::1]", "169.254.169.254", "0.0.0.0", "[::ffff:127.0.0.1]"})
+  for (const char* host : {"localhost", "[::1]", "169.254.169.254", "0.0.0.0", "[::ffff:127.0.0.1]",
+                           "[64:ff9b::10.0.0.1]", "[2002:7f00:1::1]"})
     EXPECT_EQ(
         Name((*guarded)->Fetch({.url = "http://" + std::string(host) + ":9/x", .path = file_}, limits_)),
         "forbidden_url")
