@@ -260,6 +260,15 @@ class Reader {
         const std::string text = value.IsScalar() ? value.Scalar() : std::string();
         if (!text.starts_with("http://") && !text.starts_with("https://"))
           Error(at, "projects." + name + ": found " + KindOf(value) + "; allowed: a URL with http or https");
+        // The part of the host, behind the scheme.
+        if (const std::size_t begin = text.find("//");
+            begin != std::string::npos &&
+            text.substr(begin + 2, text.find_first_of("/?#", begin + 2) - begin - 2).find('@') !=
+                std::string::npos)
+          Error(
+              at,
+              "projects." + name +
+                  ": contains a user name or a password; allowed: a URL without them, because everybody sees it");
         (name == "url" ? project.url : project.statistics) = text;
       } else if (name == "ownership_key" || name == "points_per_cobblestone" || name == "shared_account" ||
                  name == "erase_after") {
@@ -281,8 +290,8 @@ class Reader {
       if (text.empty()) wrong("a file with the project's public key (PEM)");
     } else if (name == "points_per_cobblestone") {
       if (!YAML::convert<double>::decode(value, project.points_per_cobblestone) ||
-          !(project.points_per_cobblestone > 0) || project.points_per_cobblestone > 1e9)
-        wrong("a number above 0, such as 7");
+          !(project.points_per_cobblestone >= 1e-9) || project.points_per_cobblestone > 1e9)
+        wrong("a number from 1e-9 to 1e9, such as 7");
     } else if (name == "shared_account") {
       if (!YAML::convert<bool>::decode(value, project.shared_account)) wrong("true or false");
     } else {

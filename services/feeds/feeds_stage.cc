@@ -63,6 +63,7 @@ std::uint32_t DayOf(double time) {
   return day < 1 ? 0 : static_cast<std::uint32_t>(day);
 }
 
+// A report is as old as the event with it, at least: one from the future would never be stale.
 federation::VersionReport ReportOf(std::uint32_t project, const ProjectRow& row,
                                    const wire::FeedVersion& version) {
   return {.project = project,
@@ -76,9 +77,9 @@ federation::VersionReport ReportOf(std::uint32_t project, const ProjectRow& row,
           .samples = version.samples,
           .scale = version.scale > 0 ? std::optional(version.scale) : std::nullopt,
           .recent_credit = version.recent_credit,
-          .recent_time = version.recent_time,
+          .recent_time = std::min(version.recent_time, row.versions_stamp.time),
           .both_kinds = version.both_kinds,
-          .time = row.versions.as_of};
+          .time = std::min(row.versions.as_of, row.versions_stamp.time)};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "services/members/members_stage.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "common/federation/identity/deletion_hash.h"
@@ -24,15 +25,32 @@ namespace {
 
 constexpr std::size_t kSearched = 1000;  // absent accounts of a search
 
+// A project that starts again gives the number of a user to somebody else, who was created at another time. Users without a
+// time cannot be told apart.
+bool IsSomebodyElse(const wire::FeedAccount& account, const MemberRow& row) {
+  const wire::FeedAccount& last = row.now.gone && row.before ? *row.before : row.now;
+  return account.kind == wire::AccountKind::kUser && !account.gone && account.create_time >= 1 &&
+         last.create_time >= 1 && std::floor(account.create_time) != std::floor(last.create_time);
+}
+
 // Applies the newer state of an account. `day`: the UNIX day to which a change of its credit belongs.
 void Apply(const Key& key, const wire::EventStamp& stamp, wire::FeedAccount account, std::int64_t day,
            bool is_new, MemberRow& row, DayRows& older) {
   if (is_new) {
     row.opening_micro = account.total_micro;
     row.counted_micro = account.total_micro;
-  } else if (account.edition != row.now.edition) {
-    row.before = std::move(row.now);
-    row.arriving = {};
+  } else {
+    // The days are not theirs, and what they have already is no day's credit.
+    if (IsSomebodyElse(account, row)) {
+      EraseOlderDays(key, row, older);
+      row.days.clear();
+      row.arriving = {};
+      row.opening_micro = row.counted_micro = account.total_micro;
+    }
+    if (account.edition != row.now.edition) {
+      row.before = std::move(row.now);
+      row.arriving = {};
+    }
   }
   if (!account.gone && account.total_micro != row.counted_micro) {
     const credit::DaySum more{.micro = account.total_micro - row.counted_micro, .day = day};

@@ -468,7 +468,11 @@ Result<json> HubQuestions::Person(const HubIndex& index, const federation::Accou
   const auto view = read.all().Describe(identity);
   if (!read.failure().ok()) return read.failure();
   if (!view) return Status::NotFound("no person has this name");
-  return Described(index, *view);
+  auto shown = Described(index, *view);
+  // Nothing is known of the credit of somebody who has left, or whose first edition arrives; it is not 0.
+  if (shown.ok() && shown->at("accounts").empty())
+    return Status::NotFound("no project shows an account of this person now");
+  return shown;
 }
 
 // Accounts of account managers stand for many people and are in no sum. A number whose creation time is another one belongs

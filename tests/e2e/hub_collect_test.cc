@@ -55,6 +55,11 @@ class Project {
         response.status = 404;
         return;
       }
+      response.set_header("ETag", "\"1\"");
+      if (stuck_ && request.has_header("If-None-Match")) {
+        response.status = 304;
+        return;
+      }
       response.set_content(file->second, "application/xml");
     });
     port_ = server_.bind_to_any_port("127.0.0.1");
@@ -68,6 +73,11 @@ class Project {
   void Serve(const std::string& path, const std::string& text) {
     const std::lock_guard lock(mutex_);
     files_[path] = text;
+  }
+  // From now on no file has ever changed, as an overlooked cache says.
+  void BeStuck() {
+    const std::lock_guard lock(mutex_);
+    stuck_ = true;
   }
   // An export of that day with these users.
   void Export(std::uint64_t time, const std::vector<Account>& users, const std::string& sum, int teams = 0) {
@@ -83,6 +93,7 @@ class Project {
   httplib::Server server_;
   std::mutex mutex_;
   std::map<std::string, std::string> files_;
+  bool stuck_ = false;
   int port_ = 0;
   std::thread thread_;
 };
@@ -196,6 +207,8 @@ TEST_F(HubCollect, AnEmptyFileIsHeldUntilAnOperatorReleasesIt) {
   EXPECT_EQ(project["editions"][0]["state"], "held");
   EXPECT_NE(project["held_edition"], 0);
   EXPECT_EQ(User(1, "100.000000")["name"], "Ann") << "a silent project is unknown, never zero";
+  const std::string person = "/api/v1/federation/person?cpid=e6548b6c3d364685ae9221e0abe10098";
+  EXPECT_EQ(served_->Get(person).json()["data"]["total"], "14.285714") << "7 points are one";
   // It is held once, however often it is fetched.
   Collect();
   (void)Editions(2);
@@ -206,6 +219,29 @@ TEST_F(HubCollect, AnEmptyFileIsHeldUntilAnOperatorReleasesIt) {
   project = Editions(3);
   EXPECT_EQ(project["editions"][0]["released"], true);
   EXPECT_TRUE(Unknown(1));
+  EXPECT_EQ(served_->Get(person).status, 404) << "nobody has 0 because they left";
+}
+
+// tables.xml is always fetched. Its new sums show that the file, which the server says is the same, is not of this export.
+TEST_F(HubCollect, AFileThatFalselyHasNotChangedIsHeld) {
+  project_.Export(kMonday, {{1, "100.000000", "Ann"}}, "100.000000");
+  Collect();
+  (void)Editions(1);
+  project_.BeStuck();
+  project_.Export(kMonday + kDay, {{1, "125.000000", "Ann"}}, "125.000000");
+  EXPECT_THAT(Collect(), HasSubstr("the users have 100 Cobblestones in all, but tables.xml says 125"));
+  EXPECT_EQ(Editions(2)["editions"][0]["state"], "held");
+  EXPECT_EQ(User(1, "100.000000")["name"], "Ann");
+}
+
+TEST_F(HubCollect, FilesWithoutTablesXmlAreHeldUntilAnOperatorReleasesThem) {
+  project_.Serve("/stats/user.xml", UsersFile({{1, "100.000000", "Ann"}}));
+  EXPECT_THAT(Collect(), HasSubstr("is held: users: there is no tables.xml to compare the file with"));
+  EXPECT_EQ(Editions(1)["editions"][0]["state"], "held");
+  const Finished released = RunProgram(dir_.path(), {"hub", "release", "4", "--config", "served.yaml"});
+  EXPECT_EQ(released.code, 0) << released.err;
+  EXPECT_THAT(Collect(), HasSubstr("is complete"));
+  EXPECT_EQ(User(1, "100.000000")["name"], "Ann");
 }
 
 std::string TeamsFile(const std::string& teams) {
@@ -237,6 +273,9 @@ TEST_F(HubCollect, AnEditionWithOneBadFileIsFetchedAgainAsAWhole) {
 TEST_F(HubCollect, ABrokenFigureHoldsTheFileWithItsLine) {
   project_.Export(kMonday, {{1, "17\r\n1000\r\n446.350588", "Ann"}}, "17446.350588");
   EXPECT_THAT(Collect(), HasSubstr("user.xml:7"));
+  const Finished released = RunProgram(dir_.path(), {"hub", "release", "4", "--config", "served.yaml"});
+  EXPECT_EQ(released.code, 3);
+  EXPECT_THAT(released.err, HasSubstr("cannot be read, so there is nothing to accept: user.xml:7"));
   EXPECT_EQ(Editions(1)["editions"][0]["state"], "held");
   EXPECT_TRUE(Unknown(1));
 }
@@ -298,6 +337,11 @@ TEST_F(HubCollect, TheConditionOfAProjectIsAFact) {
       "/get_project_config.php",
       "<?xml version=\"1.0\" ?>\n<project_config>\n<name>Rosewood</name>\n<master_url>" + project_.url() +
           "</master_url>\n<web_stopped>0</web_stopped>\n<sched_stopped>1</sched_stopped>\n</project_config>\n");
+  std::string daemons;  // more of them than the reason of a condition can name
+  for (int i = 0; i < 5000; ++i)
+    daemons += "<daemon><command>Scheduler</command><host>host</host><status>disabled</status></daemon>\n";
+  project_.Serve("/server_status.php",
+                 "<server_status>\n<daemon_status>\n" + daemons + "</daemon_status>\n</server_status>\n");
   project_.Export(kMonday, {{1, "100.000000", "Ann"}}, "100.000000");
   Collect();
   const json project =

@@ -69,11 +69,14 @@ class Feed {
            {"edition", std::to_string(edition)},
            {"gone", true}}}});
   }
-  // An app with one GPU version of plan class cuda.
+  // An app with one GPU version of plan class cuda, sent at `time` and dated `dated`.
   void Versions(int project, double time, double scale, double recent_credit, bool both_kinds) {
+    Versions(project, time, scale, recent_credit, both_kinds, time);
+  }
+  void Versions(int project, double time, double scale, double recent_credit, bool both_kinds, double dated) {
     Add(project, time,
         {{"feed_versions",
-          {{"as_of", time},
+          {{"as_of", dated},
            {"versions",
             {{{"app", "1"},
               {"app_name", "fold"},
@@ -83,7 +86,7 @@ class Feed {
               {"samples", 1000},
               {"scale", scale},
               {"recent_credit", recent_credit},
-              {"recent_time", time},
+              {"recent_time", dated},
               {"both_kinds", both_kinds}}}}}}});
   }
   void Tick(double time) { Add(0, time, {{"tick", {{"time", time}}}}); }
@@ -292,6 +295,23 @@ TEST_F(Hub, FactorsAreTheMedianOfProjectsWithBothKindsOfVersions) {
   EXPECT_EQ(served_->Get("/api/v1/federation/factors?sequence=1").json()["data"]["as_of"], kStart + 60);
 }
 
+TEST_F(Hub, AReportOfVersionsFromTheFutureBecomesStale) {
+  for (int project = 1; project <= 3; ++project) {
+    feed_.Project(project, "Project " + std::to_string(project));
+    feed_.Versions(project, kStart, 0.3, 1000, true, 9e10);
+  }
+  feed_.Tick(kStart + 60);
+  feed_.Tick(kStart + 31 * kDay);
+  Post();
+  const json factors = served_
+                           ->GetUntil("/api/v1/federation/factors",
+                                      [](const Reply& r) { return r.json()["data"]["sequence"] == 2; })
+                           .json()["data"];
+  ASSERT_EQ(factors["factors"].size(), 1u) << factors;
+  ASSERT_EQ(factors["factors"][0]["left_out"].size(), 3u) << factors;
+  EXPECT_EQ(factors["factors"][0]["left_out"][0]["reason"], "stale");
+}
+
 // Scenario of docs/design/identity.md: one computer is attached to projects 1 and 2, another to 3 and 2. Project 1 shows
 // id a, project 3 shows c, and project 2 shows a and c in turn for ever.
 TEST_F(Hub, APersonWhoseIdSwingsIsOnePersonForEver) {
@@ -370,6 +390,10 @@ TEST_F(Hub, AfterAResetANumberIsAnotherPerson) {
   Post();
   EXPECT_EQ(total("/api/v1/federation/person?cpid=" + std::string(32, 'd'), "7.000000"), "7.000000");
   EXPECT_EQ(total(of_a, "100.000000"), "100.000000") << "the credit of the other person is not theirs";
+  EXPECT_EQ(
+      served_->Get("/api/v1/federation/person?cpid=" + std::string(32, 'd')).json()["data"]["days"].size(),
+      0u)
+      << "nor are their days, and 7 is no fall from 50";
 }
 
 TEST_F(Hub, ADecisionThatNamesNoTwoAccountsIsRefused) {

@@ -46,7 +46,7 @@ TEST(HubKill, NothingIsLostDoubledOrErasedTwiceWhereverTheHubDies) {
   const std::string directory = temp / "data";
   const std::vector<Event> events = HubTraffic(7, kDays);
   const HubOutcome expected = HubOracle(events);
-  for (const char* what : {"erased", "missing", "deleted", "returned", "fell", "forged", "proven"})
+  for (const char* what : {"erased", "missing", "deleted", "returned", "reused", "fell", "forged", "proven"})
     EXPECT_GE(expected.counts.count(what) ? expected.counts.at(what) : 0, 5) << what;
   std::mt19937 random(20261127);
   std::map<std::string, int> kills;

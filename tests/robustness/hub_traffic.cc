@@ -262,6 +262,7 @@ struct OracleAccount {
   std::int64_t counted = 0;
   std::string name;
   std::string cpid;
+  double person = 0;  // created, when the account was last shown
   double created = 0;
   std::map<std::int64_t, std::int64_t> days;
   std::optional<std::pair<double, std::uint64_t>> absent;  // since, first edition without it
@@ -343,6 +344,14 @@ class HubOracleRun {
     }
     OracleAccount& account = at->second;
     See(event, account);
+    if (event.kind == AccountKind::kUser && !event.gone) {
+      const double person = std::exchange(account.person, event.create_time);
+      if (person != 0 && person != event.create_time) {  // the number is another person's
+        ++outcome_.counts["reused"];
+        account.days.clear();
+        account.opening = account.counted = event.total_micro;
+      }
+    }
     if (event.gone) {
       account.absent = {head_.time, event.edition};
     } else if (event.total_micro != account.counted) {

@@ -154,6 +154,43 @@ TEST(Acceptance, AHostHasTheSpeedOfOneMachine) {
   EXPECT_THAT(project.Reasons(), ElementsAre(HoldReason::kImpossibleRise));
 }
 
+// Ids that were shifted by one, or the file of another project: who has less is as many as who has more.
+TEST(Acceptance, CreditThatMovedToOtherAccountsWaitsForAnOperator) {
+  Project project;
+  project.file.changes->compared = 1000;
+  project.file.changes->fell = 51;
+  project.file.changes->fallen = 20001 * kCredit;
+  EXPECT_THAT(project.Reasons(), ElementsAre(HoldReason::kOtherAccounts));
+  EXPECT_FALSE(Confirmable(HoldReason::kOtherAccounts));
+  EXPECT_THAT(project.Judge().Text(),
+              HasSubstr("51 of 1000 users have less credit than in the last file, 20001"));
+
+  project.file.changes->fell = 50;
+  EXPECT_TRUE(project.Judge().accepted) << "a few whose credit was corrected";
+  project.file.changes->fell = 51;
+  project.file.changes->fallen = 20000 * kCredit;
+  EXPECT_TRUE(project.Judge().accepted) << "a little of everybody's credit was corrected";
+
+  Project corrected;
+  corrected.file = Project::Fetch(1000, 500000, 2);
+  corrected.file.changes->compared = corrected.file.changes->fell = 1000;
+  corrected.file.changes->fallen = 500000 * kCredit;
+  EXPECT_THAT(corrected.Reasons(), ElementsAre(HoldReason::kTotalFell)) << "nobody has gained it";
+}
+
+TEST(Acceptance, MostTotalsMultipliedAreConfirmedByASecondFetch) {
+  Project project;
+  project.file.changes->compared = 1000;
+  project.file.changes->multiplied = 500;
+  EXPECT_TRUE(project.Judge().accepted);
+  project.file.changes->multiplied = 501;
+  EXPECT_THAT(project.Reasons(), ElementsAre(HoldReason::kMultiplied));
+  EXPECT_TRUE(Confirmable(HoldReason::kMultiplied));
+  EXPECT_THAT(project.Judge().Text(), HasSubstr("501 of 1000 users have at least twice the credit"));
+  project.file.changes->compared = project.file.changes->multiplied = 9;
+  EXPECT_TRUE(project.Judge().accepted) << "too few to tell";
+}
+
 TEST(Acceptance, CountsAndSumsMustBeThoseOfTablesXml) {
   Project more;
   TablesFile tables = *more.file.tables_before;
@@ -218,6 +255,8 @@ TEST(Acceptance, TheTimeOfTheExportMustGoForward) {
 TEST(Acceptance, NumbersAndNamesOfReasonsAreFrozen) {
   EXPECT_EQ(static_cast<int>(HoldReason::kDisappeared), 4);
   EXPECT_EQ(static_cast<int>(HoldReason::kSameTime), 12);
+  EXPECT_EQ(static_cast<int>(HoldReason::kOtherAccounts), 13);
+  EXPECT_EQ(static_cast<int>(HoldReason::kMultiplied), 14);
   EXPECT_EQ(HoldReasonName(HoldReason::kDisappeared), "disappeared");
   EXPECT_EQ(static_cast<int>(FileProblem::kChunkHeader), 46);
   EXPECT_EQ(static_cast<int>(FileProblem::kShiftedNumbers), 60);
@@ -233,6 +272,8 @@ TEST(RecordChanges, CountWhatFellRoseAndAppeared) {
   EXPECT_EQ(changes.fell, 2u);
   EXPECT_EQ(static_cast<std::int64_t>(changes.fallen), 7);
   EXPECT_EQ(changes.appeared, 1u);
+  EXPECT_EQ(changes.compared, 4u);
+  EXPECT_EQ(changes.multiplied, 2u);
   EXPECT_EQ(changes.largest_rise, 15);
   EXPECT_EQ(changes.largest_rise_id, 4u);
 }

@@ -51,6 +51,20 @@ TEST(AppVersions, AreReadWithTheNumbersThatPhpPrints) {
   EXPECT_EQ(versions[1].plan.resource, Resource::kCpu);
 }
 
+// One event has all versions of a project: one that an event cannot have would cost the others.
+TEST(AppVersions, ThatAnEventCannotHaveAreKeptWithTheReason) {
+  std::string answer = Answer(Version("a", std::string(2000, 'x'), "250", "1") +
+                              Version("caf\xe9s", "cuda", "250", "1") + Version("c", "cuda", "250", "1"));
+  const std::string time = "1790000000.25";
+  answer.replace(answer.rfind(time), time.size(), "1e300");
+  const auto versions = Parsed(answer);
+  ASSERT_EQ(versions.size(), 3u);
+  EXPECT_EQ(versions[0].problem, "plan_class: more than 1016 bytes");
+  EXPECT_EQ(versions[1].problem, "");
+  EXPECT_EQ(versions[1].app, "caf\xc3\xa9s");
+  EXPECT_EQ(versions[2].problem, "expavg_time: 1e300");
+}
+
 TEST(AppVersions, WithABadNumberAreKeptWithTheReason) {
   const auto versions = Parsed(Answer(Version("a", "cuda", "250", "NAN") + Version("b", "cuda", "INF", "1") +
                                       Version("c", "cuda", "250", "-0.5") + Version("d", "cuda", "250", "") +

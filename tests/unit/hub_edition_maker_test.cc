@@ -11,7 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "common/wire/events/event_check.h"
 #include "common/wire/events/event_codec.h"
+#include "common/wire/events/text_limits.h"
 #include "services/hub/collector/record_file.h"
 #include "services/hub/collector/record_index.h"
 #include "services/hub/collector/replace_file.h"
@@ -37,8 +39,16 @@ class EditionMaker : public ::testing::Test {
   // The accounts that the edition of these users sends, by id.
   std::map<std::uint64_t, wire::FeedAccount> Make(std::uint64_t edition, const std::string& users,
                                                   std::uint64_t count, const std::string& sum) {
-    std::ofstream(dir_ / "user.xml", std::ios::binary) << "<users>\n" + users + "</users>\n";
-    TablesFile tables{.update_time = 1790000000 + edition, .users = count};
+    const auto made = Try(edition, {users}, count, sum);
+    EXPECT_TRUE(made.accepted) << made.reason;
+    memory_ = made.memory;
+    std::filesystem::rename(dir_ / "work/user.index", dir_ / "user.index");
+    return Accounts();
+  }
+  // An edition of a set of files with these users.
+  MadeEdition Try(std::uint64_t edition, const std::vector<std::string>& files, std::uint64_t count,
+                  const std::string& sum) {
+    TablesFile tables{.update_time = 1790000000 + edition, .users = count, .hosts = 1};
     CreditFigure total;
     EXPECT_EQ(ParseCredit(sum, Sign::kNotNegative, &total), FileProblem::kNone);
     tables.total_credit = total;
@@ -51,13 +61,20 @@ class EditionMaker : public ::testing::Test {
                            .memory = memory_,
                            .indexes = dir_.path(),
                            .work = dir_ / "work"};
-    request.files[0] = {dir_ / "user.xml"};
+    for (std::size_t n = 0; n < files.size(); ++n) {
+      request.files[0].push_back(dir_ / ("user_" + std::to_string(n) + ".xml"));
+      std::ofstream(request.files[0].back(), std::ios::binary) << "<users>\n" + files[n] + "</users>\n";
+    }
+    if (!hosts_.empty()) {
+      request.files[1] = {dir_ / "host.xml"};
+      std::ofstream(dir_ / "host.xml", std::ios::binary) << "<hosts>\n" + hosts_ + "</hosts>\n";
+    }
     const auto made = MakeEdition(request);
-    EXPECT_TRUE(made.ok() && made->accepted) << made->reason;
-    memory_ = made->memory;
-    std::filesystem::rename(dir_ / "work/user.index", dir_ / "user.index");
-    return Accounts();
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    return *made;
   }
+
+  std::string hosts_;  // at most one; empty: no file
 
  private:
   std::map<std::uint64_t, wire::FeedAccount> Accounts() {
@@ -68,6 +85,9 @@ class EditionMaker : public ::testing::Test {
     for (auto found = file->Next(&record); found.ok() && *found; found = file->Next(&record)) {
       const auto event = wire::ParseEvent(record);
       EXPECT_TRUE(event.ok());
+      const auto refusal = wire::CheckEvent(*event);
+      EXPECT_FALSE(refusal) << refusal->detail
+                            << ": the hub would refuse the event, and the edition would lack the account";
       if (const auto* account = std::get_if<wire::FeedAccount>(&event->body))
         accounts[account->account] = *account;
     }
@@ -108,6 +128,68 @@ TEST_F(EditionMaker, SendsOnlyWhatChanged) {
   EXPECT_EQ(third.at(1).edition, 3u);
   EXPECT_FALSE(third.at(1).gone);
   EXPECT_TRUE(third.at(3).gone);
+}
+
+TEST_F(EditionMaker, CountsAnIdInTwoFilesOfASetOnce) {
+  const std::string both = User(2, "Bo", "20.0");
+  const MadeEdition made = Try(1, {User(1, "Ann", "1.0") + both, both + User(3, "Cem", "3.0")}, 3, "24.0");
+  EXPECT_TRUE(made.accepted) << made.reason;
+  EXPECT_EQ(made.sums[0].accounts, 3u);
+  EXPECT_EQ(static_cast<std::int64_t>(made.sums[0].total_micro), 24'000'000);
+}
+
+// The hub would refuse the event, and the edition would lack the account.
+TEST_F(EditionMaker, CutsATextThatAnEventCannotHave) {
+  std::string longer(wire::kMaxName - 1, 'x');
+  const auto made =
+      Make(1, User(1, longer + "yz", "1.0") + User(2, longer + "&#195;&#169;", "2.0"), 2, "3.0");
+  EXPECT_EQ(made.at(1).name, longer + "y");
+  EXPECT_EQ(made.at(2).name, longer) << "no half character";
+}
+
+TEST_F(EditionMaker, SendsNoEventThatTheHubRefusesWhateverTheFileSays) {
+  const std::string url = "<url>" + std::string(200000, 'u') + "</url>";
+  std::string user =
+      "<user><id>9223372036854775807</id>\n<name>" + std::string(5000, '\xe9') + "</name><country>" +
+      std::string(5000, '\x01') + "</country><create_time>100000000000</create_time>\n" +
+      "<total_credit>9223372036854.775807</total_credit><expavg_credit>-9223372036854.775807</expavg_credit>\n" +
+      "<expavg_time>100000000000</expavg_time><cpid>" + std::string(5000, 'f') + "</cpid>" + url +
+      "<teamid>18446744073709551615</teamid>\n</user>\n";
+  const auto made = Make(1, user, 1, "9223372036854.775807");
+  EXPECT_EQ(made.begin()->second.name.size(), wire::kMaxName);
+  EXPECT_EQ(made.begin()->second.team, 0u);
+}
+
+TEST_F(EditionMaker, DatesAnAverageNoLaterThanItsFile) {
+  std::string user = User(1, "Ann", "1.0");
+  user.replace(user.find("1789999999.0"), 12, "90000000000");
+  EXPECT_EQ(Make(1, user, 1, "1.0").at(1).recent_time, 1.79e9 + 3600);
+}
+
+std::string TwentyUsers(int first_id, int credit_of_first) {
+  std::string users;
+  for (int n = 0; n < 20; ++n)
+    users += User(first_id + n, "U" + std::to_string(n), std::to_string(credit_of_first * (n + 1)) + ".0");
+  return users;
+}
+
+TEST_F(EditionMaker, HoldsIdsThatMovedAndTotalsThatWereMultiplied) {
+  Make(1, TwentyUsers(1, 100), 20, "21000.0");
+  EXPECT_NE(Try(2, {TwentyUsers(2, 100)}, 20, "21000.0").reason.find("19 of 19 users have less credit"),
+            std::string::npos);
+  EXPECT_NE(Try(3, {TwentyUsers(1, 1000)}, 20, "210000.0").reason.find("20 of 20 users have at least twice"),
+            std::string::npos);
+  EXPECT_TRUE(Try(4, {TwentyUsers(1, 110)}, 20, "23100.0").accepted);
+}
+
+// The first edition with hosts is sent whole; its users are compared with those of the edition before.
+TEST_F(EditionMaker, ComparesUsersAlsoWhenHostsAppear) {
+  Make(1, TwentyUsers(1, 100), 20, "21000.0");
+  hosts_ = "<host>\n<id>1</id>\n<userid>1</userid>\n<total_credit>1.0</total_credit>\n</host>\n";
+  EXPECT_NE(Try(2, {TwentyUsers(2, 100)}, 20, "21000.0").reason.find("19 of 19 users have less credit"),
+            std::string::npos);
+  const auto whole = Make(3, TwentyUsers(1, 100), 20, "21000.0");
+  EXPECT_EQ(whole.size(), 20u) << "host 1 has the number of a user";
 }
 
 TEST(ReplaceFile, KeepsTheOldContentsIfTheNewOnesCannotBeWritten) {

@@ -186,7 +186,8 @@ TEST_F(FetcherTest, ConnectsToNoPrivateAddressUnlessItIsAllowed) {
   const FetchResult result = (*guarded)->Fetch({.url = server_.Url("/user.gz"), .path = file_}, limits_);
   EXPECT_EQ(Name(result), "forbidden_url");
   EXPECT_THAT(result.text, HasSubstr("its address is in a private network"));
-  for (const char* host : {"localhost", "[::1]", "169.254.169.254", "0.0.0.0", "[::ffff:127.0.0.1]"})
+  for (const char* host : {"localhost", "[::1]", "169.254.169.254", "0.0.0.0", "[::ffff:127.0.0.1]",
+                           "[64:ff9b::10.0.0.1]", "[2002:7f00:1::1]"})
     EXPECT_EQ(
         Name((*guarded)->Fetch({.url = "http://" + std::string(host) + ":9/x", .path = file_}, limits_)),
         "forbidden_url")
@@ -416,6 +417,19 @@ TEST_F(ExportFetchTest, FetchesASetOfNumberedFiles) {
   // One of them broken: none is used.
   server_.SetBytes("/stats/user_1.gz", "");
   EXPECT_TRUE(FetchUsers().kinds[0].names.empty());
+}
+
+// A server that has every numbered file is no endless fetch.
+TEST_F(ExportFetchTest, BoundsTheBytesAndTheTimeOfAllFilesTogether) {
+  server_.Remove("/stats/user.gz");
+  for (int i = 0; i < 20; ++i) server_.SetBody("/stats/user_" + std::to_string(i) + ".gz", Gzip(UserFile()));
+  limits_.largest = TablesText(100).size() + 5 * Gzip(UserFile()).size();
+  const ExportFetch fetched = FetchUsers();
+  EXPECT_EQ(FetchFailureName(fetched.kinds[0].failure), "too_large");
+  EXPECT_TRUE(fetched.kinds[0].names.empty());
+  limits_.largest = FetchLimits().largest;
+  limits_.total_ms = 0;
+  EXPECT_EQ(FetchFailureName(FetchUsers().failure), "timeout");
 }
 
 // A project publishes by two renames of a directory: between them nothing is there.

@@ -237,6 +237,12 @@ TEST(Snapshot, NamesEveryKindOfDamage) {
       {change("manifest.json",
               [](std::string s) { return s.replace(s.find("\"version\":1"), 11, "\"version\":2"); }),
        "its version is 2; this program reads version 1"},
+      {change("manifest.json",
+              [](std::string s) {
+                const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+                return s.replace(s.find("\"version\":1"), 11, "\"version\":" + deep);
+              }),
+       "its version is no number"},
       {[](const std::string& at) { fs::remove(at + "/manifest.json"); }, "manifest.json: missing"},
   };
   for (const Damage& damage : damages) {

@@ -13,6 +13,7 @@
 
 #include "services/hub/feeds/byte_scan.h"
 #include "services/hub/feeds/document.h"
+#include "services/hub/feeds/elements.h"
 #include "services/hub/feeds/feed_input.h"
 #include "services/hub/feeds/tables_file.h"
 #include "tests/support/gzip.h"
@@ -471,10 +472,27 @@ TEST(StatisticsReader, RefusesFieldsThatAreBadInARecordThatIsWhole) {
   damaged.replace(damaged.find("<cpid>"), 6, std::string("<cp\0\x1b>", 6));
   EXPECT_THAT(Read(damaged).refusals.front().Text(), HasSubstr("(cp\\x00\\x1b of 1"));
   std::string without = Users(User(1, "1.0"));
-  without.replace(without.find("total_credit"), 12, "total_crudit");
+  for (int i = 0; i < 2; ++i) without.replace(without.find("total_credit"), 12, "total_crudit");
   EXPECT_EQ(Read(without).first(), FileProblem::kMissingElement);
   std::string zero = Users(User(0, "1.0"));
   EXPECT_EQ(Read(zero).first(), FileProblem::kOutOfRange);
+}
+
+// What cannot be read hides the elements behind it: they are not missing.
+TEST(StatisticsReader, NamesWhatHidesAnElement) {
+  std::string comment = Users(User(1, "1.0"));
+  comment.insert(comment.find("<total_credit>"), "<!-- no more -->");
+  EXPECT_EQ(Read(comment).first(), FileProblem::kUnclosedElement);
+  EXPECT_THAT(Read(comment).refusals.front().Text(), HasSubstr("(<!-- no more -->"));
+}
+
+TEST(StatisticsReader, RefusesAnIdThatNoAnswerCanName) {
+  const auto with_id = [](const std::string& id) {
+    std::string text = Users(User(1, "1.0"));
+    return text.replace(text.find("<id>1<"), 6, "<id>" + id + "<");
+  };
+  EXPECT_TRUE(Read(with_id("9223372036854775807")).accepted);
+  EXPECT_EQ(Read(with_id("9223372036854775808")).first(), FileProblem::kOutOfRange);
 }
 
 TEST(StatisticsReader, RefusesTwoContentsOfOneIdInARow) {
@@ -702,6 +720,29 @@ TEST(StatisticsReader, ReadsNoHostIntoTheRecordOfAnotherThroughItsDescription) {
   HostFields host;
   ASSERT_TRUE(reader->Next(&record) && reader->ReadHost(record, &host));
   EXPECT_EQ(host.cpid, "e6548b6c3d364685ae9221e0abe10098");
+}
+
+// Each search for the last end of CDATA reads the whole rest of the record: a record of 30,000 took 6 s in each pass.
+TEST(StatisticsReader, SearchesForTheLastEndOfAFewElementsOnly) {
+  std::string record = "<host>\n<id>1</id>\n";
+  for (int i = 0; i < 20; ++i) {
+    const std::string tag = "c" + std::to_string(i);
+    record += "<" + tag + "><![CDATA[x]]></" + tag + ">\n";
+  }
+  const std::string more = "<c0><![CDATA[x]]></c0>\n<c19><![CDATA[x]]></c19>\n";
+  std::string all = record.substr(7) + more;
+  ElementScan few(all);
+  ASSERT_TRUE(few.Next() && few.Next());
+  EXPECT_EQ(few.tag(), "c0");
+  EXPECT_TRUE(few.value().find("<c19>") != std::string_view::npos)
+      << "the last end of c0 is behind all others";
+  // c0 to c7 are searched from the end, later ones from the beginning.
+  all = record.substr(7) + "<c19><![CDATA[x]]></c19>\n";
+  ElementScan many(all);
+  int elements = 0;
+  while (many.Next()) ++elements;
+  EXPECT_FALSE(many.bad());
+  EXPECT_EQ(elements, 22) << "the second c19 is an element of its own";
 }
 
 TEST(IdSet, KnowsEveryIdThatItHasSeen) {

@@ -23,6 +23,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::string ConfigFile(const std::string& name) {
@@ -322,6 +323,19 @@ TEST(RunSettings, WhatTheCollectorSendsAboutAProjectNeedsACollectedProject) {
       ErrorsIn(
           "role: hub\nprojects: [{id: 7, name: Elm, shared_account: true, url: 'https://elm.example/'}]\n"),
       "no error");
+}
+
+// The hub shows the URL of a project to everybody.
+TEST(RunSettings, TheUrlOfACollectedProjectHasNoPassword) {
+  for (const char* name : {"url", "statistics"}) {
+    const auto errors = [&](const std::string& url) {
+      return ErrorsIn("role: hub\nprojects: [{id: 7, name: Elm, " + std::string(name) + ": '" + url +
+                      "'}]\n");
+    };
+    EXPECT_EQ(errors("https://elm.example/~stats/@today/?a@b"), "no error");
+    EXPECT_THAT(errors("https://ann:secret@elm.example/"), HasSubstr("contains a user name or a password"));
+    EXPECT_THAT(errors("https://ann:secret@elm.example/"), Not(HasSubstr("secret")));
+  }
 }
 
 TEST(RunSettings, WhatIsSentToAHubNeedsTheHubATokenAndAProject) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -331,11 +332,19 @@ Check OneOf(const char* field, Enum value, Enum last) {
   return std::nullopt;
 }
 
+constexpr double kLeastPoints = 1e-9;
+constexpr double kMostPoints = 1e9;
+
 Check Body(const FeedProject& project) {
   if (project.name.empty()) return Missing("name");
   COBBLESTONE_TRY(OneOf("mode", project.mode, FeedMode::kDirect));
-  return AtLeastZero(
-      {{"points_per_cobblestone", project.points_per_cobblestone}, {"erase_after", project.erase_after}});
+  COBBLESTONE_TRY(AtLeastZero(
+      {{"points_per_cobblestone", project.points_per_cobblestone}, {"erase_after", project.erase_after}}));
+  // 128 bits hold every sum of credit that was divided by it.
+  const double points = project.points_per_cobblestone;
+  if (points != 0 && (points < kLeastPoints || points > kMostPoints))
+    return OutOfRange("points_per_cobblestone", Describe(points));
+  return std::nullopt;
 }
 
 Check Body(const FeedEdition& edition) {
@@ -343,7 +352,13 @@ Check Body(const FeedEdition& edition) {
   COBBLESTONE_TRY(OneOf("state", edition.state, EditionState::kHeld));
   COBBLESTONE_TRY(Times({{"published_time", edition.published_time}}));
   if (edition.state == EditionState::kHeld && edition.reason.empty()) return Missing("reason");
-  for (const FeedSum& sum : edition.sums) COBBLESTONE_TRY(OneOf("sums.kind", sum.kind, AccountKind::kTeam));
+  for (const FeedSum& sum : edition.sums) {
+    COBBLESTONE_TRY(OneOf("sums.kind", sum.kind, AccountKind::kTeam));
+    // More than 2^64 accounts with 2^63 micro-credits each cannot be, and differences of sums stay in 128 bits.
+    for (const credit::MicroTotal micro : {sum.total_micro, sum.not_shown_micro})
+      if (micro < 0 || micro >> 126 != 0)
+        return OutOfRange("sums", "a sum of credit is negative or too large");
+  }
   return std::nullopt;
 }
 
@@ -388,8 +403,15 @@ Check Corrections(const std::vector<credit::CorrectedDay>& corrections) {
 Check Body(const FeedAccount& account) {
   COBBLESTONE_TRY(OneOf("kind", account.kind, AccountKind::kTeam));
   COBBLESTONE_TRY(AllThere({{"account", account.account}}));
+  // Of any column of a database, and what the answers of the gateway can name.
+  if (account.account > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+    return OutOfRange("account", std::to_string(account.account) + " exceeds 63 bits");
   if (account.total_micro < 0) return Negative("total_micro", static_cast<double>(account.total_micro));
   COBBLESTONE_TRY(AllFinite({{"recent", account.recent}}));
+  // Sums over projects stay numbers.
+  bool fits = true;
+  credit::RoundToMicro(account.recent, &fits);
+  if (!fits) return OutOfRange("recent", Describe(account.recent) + " exceeds 64 bits of micro-credits");
   COBBLESTONE_TRY(Times({{"recent_time", account.recent_time}, {"create_time", account.create_time}}));
   if (account.erased && !account.gone) return OutOfRange("erased", "without gone");
   COBBLESTONE_TRY(Corrections(account.corrections));

@@ -8,6 +8,7 @@
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/events.h"
 #include "common/wire/events/feed_account_codec.h"
+#include "common/wire/events/text_limits.h"
 #include "services/hub/collector/record_file.h"
 #include "services/hub/collector/record_index.h"
 #include "services/hub/feeds/feed_text.h"
@@ -35,6 +36,7 @@ wire::AccountKind KindOf(RecordKind kind) {
 // Pass one over the files of one kind.
 struct ReadKind {
   FileSummary summary;
+  IdSet ids;  // of all files of the set
   std::optional<RecordChanges> changes;
   CharsetEvidence texts;
   std::vector<std::string> problems;
@@ -71,17 +73,17 @@ class Maker {
     made_.reason += reason;
   }
 
-  // Without one of the indexes the accounts that are gone are unknown: then all accounts are sent.
+  // Without one of the indexes the accounts that are gone are unknown: then all accounts are sent. The files whose index is
+  // there are compared with it all the same.
   Status OpenIndexes() {
     for (std::size_t n = 0; n < kRecordKinds.size(); ++n) {
       if (!Has(n)) continue;
       auto index = RecordIndex::OpenIntact(request_.indexes + "/" + IndexName(kRecordKinds[n]));
       if (!index.ok()) return index.status();
+      if (*index) read_[n].changes.emplace();
       if (*index) indexes_[n] = std::move(**index);
       if (!*index) made_.whole = true;
     }
-    if (made_.whole)
-      for (RecordIndex& index : indexes_) index = RecordIndex();
     return Status::Ok();
   }
 
@@ -94,12 +96,12 @@ class Maker {
     if (!staged.ok()) return staged.status();
     ReadKind& read = read_[n];
     read.summary.kind = kind;
-    if (!made_.whole) read.changes.emplace();
     for (const std::string& path : request_.files[n])
       if (Status s = ReadFile(kind, path, indexes_[n], *writer, *staged, read); !s.ok()) return s;
     if (read.changes) {
       read.changes->missing = indexes_[n].unseen();
-      indexes_[n].ForEachUnseen([&](const IndexedRecord& record) { read.gone.push_back(record.id); });
+      if (!made_.whole)
+        indexes_[n].ForEachUnseen([&](const IndexedRecord& record) { read.gone.push_back(record.id); });
     }
     if (Status s = writer->Finish(); !s.ok()) return s;
     if (Status s = staged->FinishTemporary(); !s.ok()) return s;
@@ -111,6 +113,7 @@ class Maker {
                   RecordFile& staged, ReadKind& read) {
     auto reader = StatisticsReader::OpenFile(kind, path, path.substr(path.rfind('/') + 1));
     if (!reader.ok()) return reader.status();
+    (*reader)->ShareIds(&read.ids);
     StatisticsRecord record;
     while ((*reader)->Next(&record)) {
       if (record.repeated) continue;
@@ -120,7 +123,7 @@ class Maker {
                            record.total_credit.micro);
       writer.Add({.id = record.id, .hash = record.hash.low, .total_micro = record.total_credit.micro});
       Report(record.text.size());
-      if (before != nullptr && before->hash == record.hash.low) continue;
+      if (!made_.whole && before != nullptr && before->hash == record.hash.low) continue;
       plain_ = true;
       if (!ReadAccount(kind, **reader, record)) continue;
       if (plain_) {
@@ -322,14 +325,16 @@ class Maker {
     return plain;
   }
 
-  // In pass one the charset is not known yet: then only plain texts count, and plain_ says if there was another one.
-  void AppendText(std::string_view escaped, std::string* to) {
+  // In pass one the charset is not known yet: then only plain texts count, and plain_ says if there was another one. What is
+  // longer than an event may be is cut: the hub would refuse the event, and the edition would lack the account.
+  void AppendText(std::string_view escaped, std::string* to, std::size_t limit) {
     if (IsPlain(escaped)) {
       *to += escaped;
-      return;
+    } else {
+      plain_ = false;
+      *to += ToUtf8(TextBytes(escaped), charset_);
     }
-    plain_ = false;
-    *to += ToUtf8(TextBytes(escaped), charset_);
+    CutUtf8(limit, to);
   }
 
   // The record was read without a problem in pass one.
@@ -360,7 +365,8 @@ class Maker {
     account_.gone = false;
     account_.total_micro = from.total_credit.micro;
     account_.recent = CreditOf(from.recent_average);
-    account_.recent_time = from.recent_average_time;
+    account_.recent_time =
+        std::min(from.recent_average_time, request_.fetched);  // else it would not decay until then
     account_.create_time = from.create_time;
     account_.team = account_.owner = 0;
     for (std::string* text : {&account_.name, &account_.country, &account_.url, &account_.cross_project_id,
@@ -370,18 +376,18 @@ class Maker {
 
   void SetUser(const UserFields& user) {
     SetCommon(wire::AccountKind::kUser, user);
-    AppendText(user.name, &account_.name);
-    AppendText(user.country, &account_.country);
-    AppendText(user.url, &account_.url);
+    AppendText(user.name, &account_.name, wire::kMaxName);
+    AppendText(user.country, &account_.country, wire::kMaxName);
+    AppendText(user.url, &account_.url, wire::kMaxText);
     account_.cross_project_id = user.cpid;
     account_.team = user.team;
   }
 
   void SetTeam(const TeamFields& team) {
     SetCommon(wire::AccountKind::kTeam, team);
-    AppendText(team.name, &account_.name);
-    AppendText(team.country, &account_.country);
-    AppendText(team.url, &account_.url);
+    AppendText(team.name, &account_.name, wire::kMaxName);
+    AppendText(team.country, &account_.country, wire::kMaxName);
+    AppendText(team.url, &account_.url, wire::kMaxText);
     account_.owner = team.founder;
   }
 
@@ -390,7 +396,7 @@ class Maker {
     for (const std::string_view part : {host.vendor, host.model, host.os_name, host.os_version}) {
       if (part.empty()) continue;
       if (!account_.description.empty()) account_.description += ' ';
-      AppendText(part, &account_.description);
+      AppendText(part, &account_.description, wire::kMaxText);
     }
     account_.cross_project_id = host.cpid;
     account_.owner = host.user;

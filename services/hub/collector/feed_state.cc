@@ -91,7 +91,8 @@ Result<FeedState> LoadFeedState(const std::string& path) {
                      .confirm_at = history.at("confirm_at").get<double>()};
     return state;
   } catch (const json::exception& e) {
-    return Status::Corrupted(path + " cannot be read: " + e.what());
+    return Status::Corrupted(path + " cannot be read: " + e.what() +
+                             ". Delete the directory that it is in: the next edition is sent whole then");
   }
 }
 

@@ -8,8 +8,6 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -18,6 +16,7 @@
 #include "common/stream/record.h"
 #include "common/wire/events/event_codec.h"
 #include "services/hub/feeds/app_versions.h"
+#include "services/hub/feeds/document.h"
 #include "services/hub/feeds/export_fetch.h"
 #include "services/hub/feeds/feed_folder.h"
 #include "services/hub/feeds/project_health.h"
@@ -30,6 +29,7 @@ namespace {
 
 // Of a version with fewer samples the scale is no evidence that an app has both kinds of versions.
 constexpr double kSamples = 100;
+constexpr std::size_t kLongestReasons = 1000;  // bytes; a project has any number of daemons
 
 std::uint64_t Milliseconds(double now) { return static_cast<std::uint64_t>(now * 1000); }
 
@@ -49,12 +49,6 @@ Status DiskError(const std::string& what, const std::string& path) {
 std::string WithSlash(std::string url) {
   if (!url.empty() && url.back() != '/') url += '/';
   return url;
-}
-
-std::optional<std::string> ReadAll(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  return std::string{std::istreambuf_iterator<char>(file), {}};
 }
 
 // A number for a name that has none. 53 bits, so that a JSON reader keeps it.
@@ -87,6 +81,21 @@ wire::FeedVersions VersionsOf(const std::vector<PublishedVersion>& published, do
   return report;
 }
 
+// The versions with a bad field, for people; empty: none.
+std::string LeftOutOf(const std::vector<PublishedVersion>& published) {
+  constexpr std::size_t kShown = 3;
+  std::string text;
+  std::size_t count = 0;
+  for (const PublishedVersion& one : published)
+    if (!one.problem.empty() && ++count <= kShown)
+      text += (text.empty() ? "" : "; ") + std::string("version ") + std::to_string(one.id) + " of " +
+              Printable(one.app, 40) + ": " + one.problem;
+  return count == 0
+             ? text
+             : "app_versions.php: " + std::to_string(count) + " of " + std::to_string(published.size()) +
+                   " versions are left out (" + text + (count > kShown ? "; ..." : "") + ")";
+}
+
 wire::FeedCondition ConditionOf(HealthState state) {
   switch (state) {
     case HealthState::kFine: return wire::FeedCondition::kFine;
@@ -104,7 +113,9 @@ wire::FeedCondition ConditionOf(HealthState state) {
 // just disappear.
 std::string FailureOf(const ExportFetch& fetched, const FeedState& state) {
   if (fetched.imported) return {};
-  std::string text = fetched.text;
+  // Files without tables.xml are held. If the directory has vanished, the files are missing, too.
+  const bool no_tables = !fetched.before && fetched.failure == FetchFailure::kMissing;
+  std::string text = no_tables ? std::string() : fetched.text;
   bool any = false;
   for (const FetchedKind& kind : fetched.kinds) {
     bool had = false;
@@ -167,7 +178,12 @@ Status ProjectFeed::Release() {
       memory.released = memory.held->contents;
       any = true;
     }
-  if (!any) return Status::NotFound("no file of project " + std::to_string(project_.id.value) + " is held");
+  const std::string project = "project " + std::to_string(project_.id.value);
+  if (!any && !state_.held_reason.empty())
+    return Status::NotFound("the held files of " + project +
+                            " cannot be read, so there is nothing to accept: " + state_.held_reason +
+                            ". The project has to repair them; `cobblestone hub collect` fetches them again");
+  if (!any) return Status::NotFound("no file of " + project + " is held");
   state_.history.confirm_at = 1;  // with the next round, at once
   return Save();
 }
@@ -231,22 +247,21 @@ Status ProjectFeed::Facts(Fetcher& fetcher, const FetchLimits& limits, double no
   FetchResult answer = fetch("get_project_config.php");
   evidence.config_failure = answer.failure;
   evidence.moved_to = answer.moved_to;
-  if (answer.outcome == FetchOutcome::kFetched)
-    if (const auto bytes = ReadAll(path)) {
-      auto config = ParseProjectConfig(*bytes, "get_project_config.php");
-      if (auto* good = std::get_if<ProjectConfig>(&config)) evidence.config = std::move(*good);
-    }
+  if (answer.outcome == FetchOutcome::kFetched) {
+    auto config = ParseProjectConfig(DocumentBytes(path), "get_project_config.php");
+    if (auto* good = std::get_if<ProjectConfig>(&config)) evidence.config = std::move(*good);
+  }
   answer = fetch("server_status.php?xml=1");
   evidence.status_failure = answer.failure;
-  if (answer.outcome == FetchOutcome::kFetched)
-    if (const auto bytes = ReadAll(path)) {
-      auto status = ParseServerStatus(*bytes, "server_status.php");
-      if (auto* good = std::get_if<ServerStatus>(&status)) evidence.status = std::move(*good);
-    }
+  if (answer.outcome == FetchOutcome::kFetched) {
+    auto status = ParseServerStatus(DocumentBytes(path), "server_status.php");
+    if (auto* good = std::get_if<ServerStatus>(&status)) evidence.status = std::move(*good);
+  }
   const Health health = HealthOf(evidence, {});
   if (ConditionOf(health.state) != wire::FeedCondition::kUnknown) {
     std::string reasons;
-    for (const std::string& reason : health.reasons) reasons += (reasons.empty() ? "" : "; ") + reason;
+    for (const std::string& reason : health.reasons)
+      if (reasons.size() < kLongestReasons) reasons += (reasons.empty() ? "" : "; ") + reason;
     if (Status s = AddFact(now, "health",
                            wire::FeedHealth{.condition = ConditionOf(health.state), .reason = reasons});
         !s.ok())
@@ -257,13 +272,14 @@ Status ProjectFeed::Facts(Fetcher& fetcher, const FetchLimits& limits, double no
     if (answer.failure != FetchFailure::kMissing) report(answer.text);
     return Status::Ok();
   }
-  const auto bytes = ReadAll(path);
-  auto versions = ParseAppVersions(bytes.value_or(""), "app_versions.php");
+  const auto versions = ParseAppVersions(DocumentBytes(path), "app_versions.php");
   if (const auto* refused = std::get_if<FileRefusal>(&versions)) {
     report(refused->Text());
     return Status::Ok();
   }
-  return AddFact(now, "versions", VersionsOf(std::get<std::vector<PublishedVersion>>(versions), now));
+  const auto& published = std::get<std::vector<PublishedVersion>>(versions);
+  if (const std::string left_out = LeftOutOf(published); !left_out.empty()) report(left_out);
+  return AddFact(now, "versions", VersionsOf(published, now));
 }
 
 // ---- Statistics ---------------------------------------------------------------------------------------------
@@ -299,7 +315,9 @@ Status ProjectFeed::Statistics(Fetcher& fetcher, const FetchLimits& limits, doub
                          .memory = state_.memory,
                          .indexes = directory_,
                          .work = In("work")};
-  bool news = released || state_.edition == 0;
+  // A new tables.xml is news even if the server says that no file has changed: if that is not so, the sums tell.
+  bool news =
+      released || state_.edition == 0 || (fetched.before && fetched.before->update_time != wanted.imported);
   for (const FetchedKind& kind : fetched.kinds)
     for (std::size_t n = 0; n < kRecordKinds.size(); ++n)
       if (kRecordKinds[n] == kind.kind) {

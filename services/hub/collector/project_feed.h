@@ -55,7 +55,8 @@ class ProjectFeed {
   // project is reported and remembered, not returned. Errors: of the disk and of `send`.
   Status Round(Fetcher& fetcher, const FetchLimits& limits, double now, const SendEvents& send,
                const ReportFeed& report, const std::stop_token& stop);
-  // The held files are accepted with the next round, if they are still the same. kNotFound: nothing is held.
+  // The held files are accepted with the next round, if they are still the same. kNotFound: nothing is held, or what is held
+  // cannot be read.
   Status Release();
 
   [[nodiscard]] const FeedState& state() const { return state_; }

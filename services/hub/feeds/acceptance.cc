@@ -29,6 +29,8 @@ constexpr std::array kHoldRules = {
     HoldRule{HoldReason::kTimeBack, "time_back", false},
     HoldRule{HoldReason::kFromTheFuture, "from_the_future", false},
     HoldRule{HoldReason::kSameTime, "same_time", true},
+    HoldRule{HoldReason::kOtherAccounts, "other_accounts", false},
+    HoldRule{HoldReason::kMultiplied, "multiplied", true},
 };
 
 const HoldRule& RuleOf(HoldReason reason) {
@@ -64,6 +66,8 @@ class FileJudge {
     if (last_ != nullptr && file_.summary.records > 0) {
       JudgeDisappeared();
       JudgeTotal();
+      JudgeOtherAccounts();
+      JudgeMultiplied();
       JudgeRise();
     }
     return std::move(holds_);
@@ -173,6 +177,33 @@ class FileJudge {
                                     "; the limit is " + Percent(limits_.total_falls) + ")");
   }
 
+  // A correction takes credit away, and the total falls with it. If others have the missing credit, the ids are not those
+  // of the last file: they have moved, or the file is of another project.
+  void JudgeOtherAccounts() {
+    if (!file_.changes || file_.changes->compared < limits_.fewest_compared) return;
+    const auto before = static_cast<double>(last_->summary.total_credit);
+    const auto fallen = static_cast<double>(file_.changes->fallen);
+    const double share =
+        static_cast<double>(file_.changes->fell) / static_cast<double>(file_.changes->compared);
+    if (share <= limits_.disappeared || fallen <= limits_.total_falls * before ||
+        before - static_cast<double>(file_.summary.total_credit) > fallen / 2)
+      return;
+    Add(HoldReason::kOtherAccounts,
+        Count(file_.changes->fell) + " of " + Count(file_.changes->compared) + " " + kind_ +
+            "s have less credit than in the last file, " + Credits(fallen) +
+            " Cobblestones in all, and others have gained it: ids that moved, or the "
+            "file of another project");
+  }
+
+  void JudgeMultiplied() {
+    if (!file_.changes || file_.changes->compared < limits_.fewest_compared) return;
+    const double share =
+        static_cast<double>(file_.changes->multiplied) / static_cast<double>(file_.changes->compared);
+    if (share <= limits_.multiplied) return;
+    Add(HoldReason::kMultiplied, Count(file_.changes->multiplied) + " of " + Count(file_.changes->compared) +
+                                     " " + kind_ + "s have at least twice the credit of the last file");
+  }
+
   void JudgeRise() {
     if (!file_.changes) return;
     double days = 1;
@@ -203,10 +234,16 @@ void RecordChanges::Note(std::uint64_t id, std::optional<credit::MicroCredit> be
                          credit::MicroCredit now) {
   if (!before) {
     ++appeared;
-  } else if (now < *before) {
+    return;
+  }
+  ++compared;
+  if (now < *before) {
     ++fell;
     fallen += *before - now;
-  } else if (now - *before > largest_rise) {
+    return;
+  }
+  if (*before > 0 && now - *before >= *before) ++multiplied;
+  if (now - *before > largest_rise) {
     largest_rise = now - *before;
     largest_rise_id = id;
   }

@@ -30,6 +30,10 @@ struct AcceptanceLimits {
   double host_per_day = 2e8;
   // A user or a team: the speed of all of BOINC, 100 PFLOPS.
   double account_per_day = 2e10;
+  // Share of the records that at least doubled. In a young project most may; the second fetch an hour later confirms them.
+  double multiplied = 0.5;
+  // Shares of fewer records than these say nothing.
+  std::uint64_t fewest_compared = 10;
   double clock_ahead = 86400;  // s
   // s between two fetches with the same contents of which the second confirms the first.
   double confirm_after = 3600;
@@ -40,9 +44,11 @@ struct AcceptanceLimits {
 struct RecordChanges {
   std::uint64_t missing = 0;   // ids of the last file that are not in this one
   std::uint64_t appeared = 0;  // ids that are new, or were missing
-  std::uint64_t fell = 0;      // records whose total is smaller than before
+  std::uint64_t compared = 0;  // ids that are in both
+  std::uint64_t fell = 0;      // of those, records whose total is smaller than before
   credit::MicroTotal fallen = 0;
-  credit::MicroCredit largest_rise = 0;  // of those that are in both
+  std::uint64_t multiplied = 0;          // of those, records that had credit, and have at least twice as much
+  credit::MicroCredit largest_rise = 0;  // of those
   std::uint64_t largest_rise_id = 0;
 
   // `before`: the total in the last accepted file, absent if it has no such id.
@@ -85,7 +91,9 @@ enum class HoldReason : std::uint8_t {
   kSumDiffers = 9,  // from tables.xml
   kTimeBack = 10,   // update_time is before that of the last accepted file
   kFromTheFuture = 11,
-  kSameTime = 12,  // other contents, but the update_time of the last accepted file
+  kSameTime = 12,       // other contents, but the update_time of the last accepted file
+  kOtherAccounts = 13,  // many records fell, and the total did not: the numbers are those of other accounts
+  kMultiplied = 14,     // most records have several times their total
 };
 // "disappeared".
 std::string_view HoldReasonName(HoldReason reason);

@@ -4,12 +4,18 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "services/hub/feeds/document.h"
+#include "services/hub/feeds/feed_text.h"
 #include "services/hub/feeds/figures.h"
 
 namespace cobblestone::hub {
 namespace {
+
+// What an event of the hub may contain (wire::kMaxName, and times before the year 9999).
+constexpr std::size_t kLongestText = 1016;  // bytes
+constexpr double kLastTime = 1e11;          // UNIX s
 
 class VersionParser {
  public:
@@ -32,6 +38,14 @@ class VersionParser {
     for (const std::string_view tag : {"pfc_n", "pfc_avg", "pfc_scale", "expavg_credit", "expavg_time"})
       if (!seen_.contains(tag)) Problem(tag, "missing");
     if (version_.app.empty()) Problem("app_name", "missing");
+    for (const auto& [tag, text] :
+         {std::pair("app_name", &version_.app), std::pair("platform", &version_.platform),
+          std::pair("plan_class", &version_.plan_class)}) {
+      CharsetEvidence evidence;
+      evidence.Note(*text);
+      *text = ToUtf8(*text, evidence.Decide());
+      if (text->size() > kLongestText) Problem(tag, "more than " + std::to_string(kLongestText) + " bytes");
+    }
     version_.plan = federation::PlanClassOf(version_.plan_class);
     return std::move(version_);
   }
@@ -52,7 +66,7 @@ class VersionParser {
   void Number(std::string_view tag, std::string_view value, double* out) {
     if (!seen_.insert(tag).second) return;
     const std::optional<double> number = ParseMeasure(value);
-    if (number && *number >= 0) {
+    if (number && *number >= 0 && (*number <= kLastTime || !tag.ends_with("_time"))) {
       *out = *number;
     } else {
       Problem(tag, Printable(value, 40));

@@ -19,7 +19,7 @@ namespace cobblestone::hub {
 
 struct PublishedVersion {
   std::uint64_t id = 0;  // 0: servers before 2026 do not print it
-  std::string app{};     // short name; bytes as in the answer
+  std::string app{};     // short name; this and the next texts are UTF-8
   std::string platform{};
   std::uint64_t version_num = 0;
   std::string plan_class{};
@@ -30,11 +30,12 @@ struct PublishedVersion {
   double scale = 0;           // pfc_scale; 0: the project has not computed one
   double recent_average = 0;  // expavg_credit: Cobblestones a day at recent_average_time
   double recent_average_time = 0;
-  // Not empty: a number is missing, not finite or negative, so the row must not take part. "pfc_scale: nan".
+  // Not empty: a number is missing, not finite, negative or no time, or a text is too long, so the row must not take part.
+  // "pfc_scale: nan".
   std::string problem{};
 };
 
-// The whole answer, at most 1 MiB (kLargestDocument). Rows with a bad number are kept with their `problem`; a web page,
+// The whole answer, at most 1 MiB (kLargestDocument). Rows with a bad field are kept with their `problem`; a web page,
 // a cut answer or one that is not app_versions is a refusal. The order is that of the answer.
 std::variant<std::vector<PublishedVersion>, FileRefusal> ParseAppVersions(std::string_view bytes,
                                                                           const std::string& name);

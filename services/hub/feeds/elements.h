@@ -45,6 +45,7 @@ class ElementScan {
 
  private:
   static constexpr std::string_view kCdata = "<![CDATA[";
+  static constexpr int kMostCdata = 8;
 
   bool Bad() {
     bad_ = true;
@@ -56,8 +57,10 @@ class ElementScan {
     std::size_t length = from.find('<');
     if (length == std::string_view::npos) return Bad();
     if (!IsEnd(from.substr(length))) {
-      // The contents of CDATA are not escaped and may contain ]]> and tags: the last end of such an element counts.
-      length = from.substr(length).starts_with(kCdata) ? LastEnd(from) : FirstEnd(from, length);
+      // The contents of CDATA are not escaped and may contain ]]> and tags: the last end of such an element counts. Each
+      // search for one reads the whole rest, so only the first few are made; BOINC writes two.
+      length = from.substr(length).starts_with(kCdata) && cdata_++ < kMostCdata ? LastEnd(from)
+                                                                                : FirstEnd(from, length);
     }
     if (length == std::string_view::npos) return Bad();
     value_ = from.substr(0, length);
@@ -84,6 +87,7 @@ class ElementScan {
   std::string_view rest_;
   std::string_view tag_{};
   std::string_view value_{};
+  int cdata_ = 0;  // values that begin with it, so far
   bool bad_ = false;
 };
 

@@ -1,6 +1,7 @@
 #include "services/hub/feeds/export_fetch.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 #include <variant>
 
@@ -35,11 +36,9 @@ class ExportFetcher {
 
  private:
   std::optional<TablesFile> FetchTables() {
-    FetchLimits small = limits_;
-    small.largest = std::min<std::uint64_t>(limits_.largest, kLargestDocument);
     const std::string path = folder_.PartPathOf(kTablesName);
-    const FetchResult result = fetcher_.Fetch(
-        {.url = base_ + kTablesName, .path = path, .credentials = request_.credentials}, small, stop_);
+    const FetchResult result = Fetch(
+        {.url = base_ + kTablesName, .path = path, .credentials = request_.credentials}, kLargestDocument);
     if (!result.moved_to.empty()) export_.moved_to = result.moved_to;
     if (result.outcome != FetchOutcome::kFetched) {
       export_.failure = result.outcome == FetchOutcome::kNotModified ? FetchFailure::kNotModifiedWithoutCopy
@@ -131,7 +130,26 @@ class ExportFetcher {
       request.etag = copy->etag;
       request.last_modified = copy->last_modified;
     }
-    return fetcher_.Fetch(request, limits_, stop_);
+    return Fetch(request, limits_.largest);
+  }
+
+  // One file after the other, the files of an export have the time and the bytes of one fetch: a server that has each
+  // numbered file, or is as slow as it may be with each name, holds up no other project for longer.
+  FetchResult Fetch(const FetchRequest& request, std::uint64_t largest) {
+    using std::chrono::milliseconds;
+    const auto spent =
+        std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begun_).count();
+    FetchLimits rest = limits_;
+    rest.largest = std::min(largest, limits_.largest - std::min(bytes_, limits_.largest));
+    rest.total_ms = limits_.total_ms - static_cast<long>(spent);
+    if (rest.total_ms <= 0 || rest.largest == 0)
+      return {.failure = rest.total_ms <= 0 ? FetchFailure::kTimeout : FetchFailure::kTooLarge,
+              .text = UrlForMessages(request.url) +
+                      ": the files of the export before have taken all of the " +
+                      (rest.total_ms <= 0 ? "time" : "bytes") + " that one fetch may take"};
+    FetchResult result = fetcher_.Fetch(request, rest, stop_);
+    bytes_ += result.bytes;
+    return result;
   }
 
   Fetcher& fetcher_;
@@ -141,6 +159,8 @@ class ExportFetcher {
   std::stop_token stop_;
   std::string base_;
   ExportFetch export_;
+  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  std::uint64_t bytes_ = 0;  // of all files so far
 };
 
 }  // namespace

@@ -151,4 +151,10 @@ std::string ToUtf8(std::string_view bytes, Charset charset) {
   return text;
 }
 
+void CutUtf8(std::size_t most, std::string* text) {
+  if (text->size() <= most) return;
+  while (most > 0 && IsContinuation((*text)[most])) --most;
+  text->resize(most);
+}
+
 }  // namespace cobblestone::hub

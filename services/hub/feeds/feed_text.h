@@ -7,6 +7,7 @@
 // bytes have (CharsetEvidence). Pure functions, for any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -39,5 +40,8 @@ struct CharsetEvidence {
 // UTF-8 for a page or an answer. kUtf8: a cut character at the end is left out, and each other byte that is no UTF-8
 // becomes U+FFFD. kLatin1: each byte is the character of its number. Control characters become blanks.
 std::string ToUtf8(std::string_view bytes, Charset charset);
+
+// Cuts a longer UTF-8 text at the end of a character, to at most that many bytes.
+void CutUtf8(std::size_t most, std::string* text);
 
 }  // namespace cobblestone::hub

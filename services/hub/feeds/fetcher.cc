@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -64,6 +65,21 @@ bool IsPrivate(const IpAddress& address) {
       networks.push_back(*IpNetwork::Parse(text));
     return networks;
   }();
+  // An IPv4 address behind the prefix of a translator (NAT64) or tunnel (6to4). Hubs with IPv6 alone reach all IPv4 servers so,
+  // and an IPv4 address is stored behind ::ffff.
+  struct Carrier {
+    IpNetwork network;
+    std::ptrdiff_t at;
+  };
+  static const std::array<Carrier, 2> kCarriers = {Carrier{*IpNetwork::Parse("64:ff9b::/96"), 12},
+                                                   Carrier{*IpNetwork::Parse("2002::/16"), 2}};
+  for (const Carrier& carrier : kCarriers) {
+    if (!carrier.network.Contains(address)) continue;
+    IpAddress carried{};
+    carried[10] = carried[11] = 0xff;
+    std::copy_n(address.begin() + carrier.at, 4, carried.begin() + 12);
+    return IsPrivate(carried);
+  }
   return std::any_of(kNetworks.begin(), kNetworks.end(),
                      [&](const IpNetwork& network) { return network.Contains(address); });
 }

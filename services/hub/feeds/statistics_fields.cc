@@ -103,12 +103,6 @@ constexpr std::array<std::string_view, 28> kHostTags = {"id",
                                                         "credit_per_cpu_sec",
                                                         "host_cpid"};
 
-FieldProblem ProblemOfScan(const ElementScan& scan) {
-  if (!scan.bad()) return {};
-  if (scan.tag().empty()) return {FileProblem::kBytesBetween, "record", scan.rest()};
-  return {FileProblem::kUnclosedElement, scan.tag(), scan.rest()};
-}
-
 // Remembers the first problem, and which of at most 32 elements came before.
 class FieldCheck {
  public:
@@ -263,6 +257,12 @@ FieldProblem ReadFields(std::string_view record, const std::array<std::string_vi
 }
 
 }  // namespace
+
+FieldProblem ProblemOfScan(const ElementScan& scan) {
+  if (!scan.bad()) return {};
+  if (scan.tag().empty()) return {FileProblem::kBytesBetween, "record", scan.rest()};
+  return {FileProblem::kUnclosedElement, scan.tag(), scan.rest()};
+}
 
 bool IsCrossProjectId(std::string_view text) {
   static constexpr std::array<bool, 256> kHex = [] {

@@ -74,6 +74,8 @@ struct HostFields {
 // kAccount leaves the optional fields absent: parsing them takes longer than all others.
 enum class HostPart : std::uint8_t { kAll, kAccount };
 
+class ElementScan;
+
 // What is wrong with a record. `field` is the element, `text` what it contains.
 struct FieldProblem {
   FileProblem problem = FileProblem::kNone;
@@ -82,6 +84,9 @@ struct FieldProblem {
 
   [[nodiscard]] bool ok() const { return problem == FileProblem::kNone; }
 };
+
+// Why the text does not continue with an element where reading stopped.
+FieldProblem ProblemOfScan(const ElementScan& scan);
 
 // `record`: the text between the tags of the record. On a problem the fields are those read so far.
 FieldProblem ReadUserFields(std::string_view record, UserFields* user);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "common/base/check.h"
@@ -20,6 +21,7 @@ constexpr std::size_t kStartBytes = 1024;
 constexpr std::size_t kMostRefusals = 20;
 constexpr std::uint64_t kSampledFirst = 1000;
 constexpr std::uint64_t kSampledThen = 64;
+constexpr std::uint64_t kLargestId = std::numeric_limits<std::int64_t>::max();  // of any column of a database
 
 struct KindTags {
   std::string_view name;
@@ -144,10 +146,12 @@ struct RecordHead {
       if (total_credit.data() == nullptr && SameShort(scan.tag(), "total_credit"))
         total_credit = scan.value();
     }
+    broken = ProblemOfScan(scan);
   }
 
   std::string_view id{};
   std::string_view total_credit{};
+  FieldProblem broken{};  // why the elements behind cannot be read
 };
 
 }  // namespace
@@ -411,9 +415,12 @@ bool StatisticsReader::ReadHead(StatisticsRecord* record) {
     return static_cast<std::size_t>(value.data() - text.data());
   };
   const RecordHead head(text);
+  if (!head.broken.ok())
+    return refuse(head.broken.problem, place(head.broken.text), Printable(head.broken.text));
   if (head.id.data() == nullptr) return refuse(FileProblem::kMissingElement, 0, "id");
   FileProblem problem = ParseWhole(head.id, &record->id);
-  if (problem == FileProblem::kNone && record->id == 0) problem = FileProblem::kOutOfRange;
+  if (problem == FileProblem::kNone && (record->id == 0 || record->id > kLargestId))
+    problem = FileProblem::kOutOfRange;
   if (problem != FileProblem::kNone) return refuse(problem, place(head.id), "id: " + Printable(head.id));
   if (head.total_credit.data() == nullptr)
     return refuse(FileProblem::kMissingElement, 0, "total_credit of " + std::to_string(record->id));
@@ -421,7 +428,7 @@ bool StatisticsReader::ReadHead(StatisticsRecord* record) {
   if (problem != FileProblem::kNone)
     return refuse(problem, place(head.total_credit), "total_credit: " + Printable(head.total_credit));
   record->hash = stream::HashBytes(text);
-  record->repeated = !ids_.Insert(record->id);
+  record->repeated = !ids_->Insert(record->id);
   if (record->repeated && record->id == last_id_ && record->hash != last_hash_)
     return refuse(FileProblem::kTwoContents, 0, "id " + std::to_string(record->id));
   return true;

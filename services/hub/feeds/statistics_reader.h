@@ -44,7 +44,7 @@ struct StatisticsRecord {
   CreditFigure total_credit{};
   // Of the bytes of `text`. The same contents on another day have the same hash.
   stream::Hash128 hash{};
-  // An earlier record of this file has the same id: with several consents of one second BOINC writes a user or host
+  // An earlier record of this file, or of an earlier file of its set, has the same id: with several consents of one second BOINC writes a user or host
   // once for each. It is not counted a second time.
   bool repeated = false;
   // Between the tags; a team without its members. Valid until the next call of Next().
@@ -88,6 +88,9 @@ class StatisticsReader {
   static std::unique_ptr<StatisticsReader> OverBytes(RecordKind kind, std::string_view bytes,
                                                      const std::string& name,
                                                      const ReaderLimits& limits = {});
+
+  // Before the first Next(): the file belongs to a set, whose ids are kept there. `ids` must outlive the reader.
+  void ShareIds(IdSet* ids) { ids_ = ids; }
 
   // The next whole record; false at the end of the file or when reading stops.
   bool Next(StatisticsRecord* record);
@@ -155,7 +158,8 @@ class StatisticsReader {
   bool finished_ = false;
   bool closed_ = false;      // the closing tag of the document was read
   bool in_members_ = false;  // of a team, whose own part was returned
-  IdSet ids_;
+  IdSet own_ids_;
+  IdSet* ids_ = &own_ids_;
   std::uint64_t last_id_ = 0;
   stream::Hash128 last_hash_{};
   std::uint64_t sampled_hosts_ = 0;

@@ -224,8 +224,11 @@ Result<Manifest> ParseManifest(std::string_view bytes) {
   if (parsed.is_discarded()) return Malformed("it is not JSON");
   try {
     if (parsed.at("format") != kFormat) return Malformed("it has another format");
+    // dump() recurses, so a version of a million brackets would exhaust the stack.
     if (parsed.at("version") != kVersion)
-      return Malformed("its version is " + parsed.at("version").dump() + "; this program reads version 1");
+      return Malformed(parsed.at("version").is_number() ? "its version is " + parsed.at("version").dump() +
+                                                              "; this program reads version 1"
+                                                        : "its version is no number");
     Manifest manifest = ReadManifest(parsed);
     const auto again = RenderManifest(manifest);
     if (!again.ok()) return again.status();
