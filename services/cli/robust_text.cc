@@ -84,14 +84,16 @@ struct Average {
 // the claim, unless that was cut.
 Average ComparedWith(const json& claim, double work) {
   constexpr double kAdded = 10;  // the policy's default
+  constexpr double kUnlike = 2;
   const json& host = PartOf(claim, "host_average_before");
   const double own = Figure(host, "mean");
   if (!Marked(claim, "version_scale_applied"))
     return Marked(claim, "host_scale_applied") ? Average{own, "the host's average"} : Average{};
   if (!(Figure(claim, "min_avg_pfc") > 0)) return {};
   const double samples = Figure(host, "n");
-  const double version = Figure(PartOf(claim, "version_average"), "mean");
+  double version = Figure(PartOf(claim, "version_average"), "mean");
   if (samples == 0) return {version, "the version's average"};
+  if (Marked(claim, "host_scale_applied")) version = std::clamp(version, own / kUnlike, own * kUnlike);
   const double pfc = Figure(claim, "pfc");
   const bool cut = Marked(claim, "one_time_cheat") || Marked(claim, "over_budget") || !(pfc > 0);
   return {cut ? version + (own - version) * (samples / (samples + kAdded))

@@ -76,32 +76,47 @@ TEST_F(RobustTest, ANewHostsReplicatedResultIsMeasuredByTheVersionsAverage) {
 // one that sandbagged cannot claim a multiple for its next jobs.
 TEST_F(RobustTest, AReplicatedResultIsComparedWithAnAverageOfHostAndVersion) {
   world.SetMinAvgPfc(0.5);
-  world.SetVersion(kCpuVersion, 101, 4, 0);
+  world.SetVersion(kCpuVersion, 101, 1.5, 0);
   Job job = Sized(2);
   job.awaited = 2;
   host = Calibrated(1);
-  const Claim claim = world.ClaimOf(job, host);  // (40 x 1 + 10 x 4) / 50 = 1.6
+  const Claim claim = world.ClaimOf(job, host);  // (40 x 1 + 10 x 1.5) / 50 = 1.1
   EXPECT_EQ(claim.mode, Mode::kNormal);
-  EXPECT_DOUBLE_EQ(claim.claimed, 0.5 * kFull * 2 / 1.6);
+  EXPECT_DOUBLE_EQ(claim.claimed, 0.5 * kFull * 2 / 1.1);
   EXPECT_TRUE(Has(claim, kClaimHasHostScale));
   EXPECT_TRUE(Has(claim, kClaimHasVersionScale));
   EXPECT_TRUE(SamePriceAgain(world.policy, claim, world.Rules()));
-
-  host = Calibrated(1);
-  world.Row(host).pfc.n = 5;
-  const Claim young = world.ClaimOf(job, host);  // (5 x 1 + 10 x 4) / 15 = 3
-  EXPECT_EQ(young.mode, Mode::kApproximate);
-  EXPECT_DOUBLE_EQ(young.claimed, 0.5 * kFull * 2 / 3);
-  EXPECT_FALSE(Has(young, kClaimHasHostScale));
 
   host = Calibrated(1);
   const Claim single = world.ClaimOf(Sized(2), host);
   EXPECT_DOUBLE_EQ(single.claimed, 0.5 * kFull * 2);
   EXPECT_FALSE(Has(single, kClaimHasVersionScale));
 
+  host = Calibrated(1);
+  world.Row(host).pfc.n = 5;
+  world.SetVersion(kCpuVersion, 101, 4, 0);
+  const Claim young = world.ClaimOf(job, host);  // (5 x 1 + 10 x 4) / 15 = 3
+  EXPECT_EQ(young.mode, Mode::kApproximate);
+  EXPECT_DOUBLE_EQ(young.claimed, 0.5 * kFull * 2 / 3);
+  EXPECT_FALSE(Has(young, kClaimHasHostScale));
+
   world.SetVersion(kCpuVersion, 100, 4, 0);  // not known well enough
   host = Calibrated(1);
   EXPECT_DOUBLE_EQ(world.ClaimOf(job, host).claimed, 0.5 * kFull * 2);
+}
+
+// Otherwise a host that reports a hundredth of the truth would claim a fraction, and lower what its partners get.
+TEST_F(RobustTest, TheVersionsAverageCountsWithinTwiceAndHalfOfACalibratedHosts) {
+  world.SetMinAvgPfc(0.5);
+  world.SetVersion(kCpuVersion, 101, 4, 0);
+  Job job = Sized(0.02);
+  job.awaited = 2;
+  host = Calibrated(0.02);  // (40 x 0.02 + 10 x 0.04) / 50 = 0.024
+  EXPECT_DOUBLE_EQ(world.ClaimOf(job, host).claimed, 0.5 * kFull * 0.02 / 0.024);
+  job = Sized(40);
+  job.awaited = 2;
+  host = Calibrated(40);  // (40 x 40 + 10 x 20) / 50 = 36
+  EXPECT_DOUBLE_EQ(world.ClaimOf(job, host).claimed, 0.5 * kFull * 40 / 36);
 }
 
 TEST_F(RobustTest, TheFirstReplicatedResultsOfAnAppCountAtMostTheirEstimate) {

@@ -213,17 +213,17 @@ TEST(Format, ANewHostsClaimOfRobustForAReplicatedJobIsMeasured) {
 }
 
 TEST(Format, AClaimOfRobustForAReplicatedJobIsComparedWithAnAverageOfHostAndVersion) {
-  // (23 x 0.4 + 10 x 2.5) / 33 = 1.036
+  // The version's average counts as 0.8, twice the host's: (23 x 0.4 + 10 x 0.8) / 33 = 0.521
   const json changes = {{"flags", {"valid", "host_scale_applied", "version_scale_applied"}},
                         {"awaited_claims", 2},
                         {"host_scale", nullptr},
                         {"reliability", 1},
-                        {"pfc", 1e13 * 0.5 / ((23 * 0.4 + 10 * 2.5) / 33)}};
+                        {"pfc", 1e13 * 0.5 / ((23 * 0.4 + 10 * 0.8) / 33)}};
   const std::string text = ExplainText(RobustExplained(changes));
   for (
       const char* part :
-      {"0.4 over 23 samples", "2.5 over 230 samples", "1.036363636, the average of host and version\n",
-       "x scale        0.4824561404 = app's mean / the average of host and version\n",
+      {"0.4 over 23 samples", "2.5 over 230 samples", "0.5212121212, the average of host and version\n",
+       "x scale        0.9593023256 = app's mean / the average of host and version\n",
        "several hosts do this job, so the version's average counts beside the host's, by default like ten"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
@@ -233,7 +233,7 @@ TEST(Format, AClaimOfRobustForAReplicatedJobIsComparedWithAnAverageOfHostAndVers
   cut["facts"] = {{"elapsed_time_s", 3e5}, {"received_time", 1760005232}};
   cut["pfc"] = 1e14;
   EXPECT_THAT(ExplainText(RobustExplained(cut)),
-              HasSubstr("to 10 x the average of host and version x size estimate = 2.072727273e+14 FLOPs"));
+              HasSubstr("to 10 x the average of host and version x size estimate = 1.042424242e+14 FLOPs"));
   json fresh = changes;
   fresh["host_average_before"] = {{"n", 0}, {"mean", 0}};
   fresh["pfc"] = 2e12;

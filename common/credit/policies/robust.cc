@@ -21,6 +21,7 @@ constexpr std::uint32_t kPriceFlags = kClaimPfcClamped | kClaimOneTimeCheat | kC
 constexpr double kChecksPerResult = 0.1;  // bounds the gain of unchecked results to this
 constexpr double kReliable = 0.85;        // R from which on results vouch for a host
 constexpr double kPrecise = 3;      // samples from which on claims are compared, in host_scale_min_samples
+constexpr double kUnlike = 2;       // PFCmean(V) counts beside a calibrated host's average within this factor
 constexpr double kTolerance = 1.3;  // a claim counts up to so many times the lowest one
 constexpr double kAllowedExcess = 0.05;  // of each comparison
 constexpr double kExcessLimit = 0.5;     // of the sum
@@ -94,9 +95,14 @@ bool AveragesVersion(const Claim& claim, const Constants& constants) {
 // m: the PFC/E of a job of the estimated size. Absent: unknown.
 std::optional<double> AverageOf(const Claim& claim, const Constants& constants) {
   if (AveragesVersion(claim, constants)) {
+    const double own = claim.host_pfc_mean;
     const double added = std::max(1.0, constants.host_scale_min_samples);
     const double weight = claim.host_pfc_n / (claim.host_pfc_n + added);
-    return claim.version_pfc_mean + (claim.host_pfc_mean - claim.version_pfc_mean) * weight;
+    // A host whose reports are all a hundredth of the truth must not claim a fraction for long.
+    const bool calibrated = (claim.flags & kClaimUncalibrated) == 0;
+    const double version = calibrated ? std::clamp(claim.version_pfc_mean, own / kUnlike, own * kUnlike)
+                                      : claim.version_pfc_mean;
+    return version + (own - version) * weight;
   }
   if ((claim.flags & kClaimUncalibrated) == 0) return claim.host_pfc_mean;
   return std::nullopt;

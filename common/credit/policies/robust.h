@@ -10,7 +10,7 @@
 //   m          the average with which x is compared. A replicated result, while PFCmean(V) has more than
 //              version_average_samples samples: (n H + k V)/(n + k), H = PFCmean(H,V) of n samples before this result,
 //              V = PFCmean(V), k = host_scale_min_samples (at least 1). Any other result: H, if the host is calibrated,
-//              i.e. n >= k
+//              i.e. n >= k. V is at least H/2 and at most 2 H if the host is calibrated
 //   claim      D x min(x, average_sample_limit m)/m x R. Without m: D x R, but E x min(x, 1) if the result is replicated
 //              and the app has no X either
 //   PFC infinite, NaN or negative

@@ -275,16 +275,16 @@ test("robust: a replicated result is compared with an average of host and versio
   claim.version_average = { n: 230, mean: 2.5 };
   claim.host_average_before = { n: 30, mean: 0.5 };
   const work = Number(claim.facts.benchmark) * Number(claim.facts.elapsed_time_s);
-  claim.pfc = (work * 0.5) / 1; // (30 x 0.5 + 10 x 2.5) / 40 = 1
+  claim.pfc = (work * 0.5) / 0.625; // (30 x 0.5 + 10 x 1) / 40: the version counts as twice the host at most
   assert.ok(priceOf(claim).agrees);
-  assert.match(textOf(grant, "scales").sentences[0]!, /× 0.5000 for app version and computer.*has done 30 with this version.*\(1 beside 0.5000/);
+  assert.match(textOf(grant, "scales").sentences[0]!, /× 0.8000 for app version and computer.*has done 30 with this version.*0.6250 beside 0.5000/);
   claim.pfc = (work * 0.5) / 2.6; // not between the two
   assert.equal(priceOf(claim).agrees, false);
   // A job that is cut does not tell the average; by default ten results of the version count.
   claim.flags.push("one_time_cheat");
   claim.facts.fpops_est = work / 100;
   claim.pfc = 0.5 * claim.facts.fpops_est * 10;
-  assert.ok(near(priceOf(claim).factors[0]!.flops, 10 * claim.facts.fpops_est));
+  assert.ok(near(priceOf(claim).factors[0]!.flops, 6.25 * claim.facts.fpops_est));
   assert.match(textOf(grant, "scales").sentences[0]!, /more than 10 average jobs of its app version and computer/);
 });
 

@@ -9,6 +9,7 @@ const kAssumedSpeed = 4.3e9; // FLOP/s, used instead
 const kNoElapsedTime = 1e-6; // s
 const kFlopsPerGflopsDay = 86400e9;
 const kSampleLimit = 10; // robust: a job counts for at most so many average jobs of its host, by default
+const kUnlike = 2; // robust: the version's average counts beside that of a host with enough results within this factor
 const kAddedResults = 10; // robust: so many results of the version's average count beside the host's, by default
 const kTolerance = 1e-9; // relative: rounding of a few products
 
@@ -152,7 +153,8 @@ function comparedWith(claim: Claim, average: number): number {
   const samples = toNumber(claim.host_average_before.n);
   const version = toNumber(claim.version_average.mean);
   if (samples === 0) return version;
-  if (Number.isNaN(average)) return version + (own - version) * (samples / (samples + kAddedResults));
+  const counted = hasFlag(claim, "host_scale_applied") ? Math.min(Math.max(version, own / kUnlike), own * kUnlike) : version;
+  if (Number.isNaN(average)) return counted + (own - counted) * (samples / (samples + kAddedResults));
   const between = Math.min(own, version) * (1 - kTolerance) <= average && average <= Math.max(own, version) * (1 + kTolerance);
   return between ? average : NaN;
 }
