@@ -65,9 +65,8 @@ const Policy& RobustPolicy();
 // What comparisons have shown about a host's claims in an app. Kept in ACCOUNTS, which sees all claims of a workunit.
 struct Agreement {
   AppId app;
-  double results =
-      0;  // compared results since the host's claims were found to be too high; begins below 0 if one was
-          // several times too high
+  // Compared results since the host's claims were found to be too high. Begins below 0 if one was several times too high.
+  double results = 0;
   double excess = 0;  // sum of ExcessOf() less an allowance each, at least 0
 
   friend bool operator==(const Agreement&, const Agreement&) = default;
