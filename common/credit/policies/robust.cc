@@ -25,7 +25,7 @@ constexpr double kUnlike = 2;       // PFCmean(V) counts beside a calibrated hos
 constexpr double kTolerance = 1.3;  // a claim counts up to so many times the lowest one
 constexpr double kAllowedExcess = 0.05;  // of each comparison
 constexpr double kExcessLimit = 0.5;     // of the sum
-constexpr double kMostTimes = 20;        // too high, that a claim counts
+constexpr double kMostTimes = 20;        // a claim that was too high counts as at most so many results
 constexpr double kRisingAlarm = 50;      // score
 constexpr double kNotRising = 1.5;       // what a result that is not above the average takes from the score
 

@@ -145,8 +145,8 @@ class ExportFetcher {
     if (rest.total_ms <= 0 || rest.largest == 0)
       return {.failure = rest.total_ms <= 0 ? FetchFailure::kTimeout : FetchFailure::kTooLarge,
               .text = UrlForMessages(request.url) +
-                      ": the files of the export before have taken all of the " +
-                      (rest.total_ms <= 0 ? "time" : "bytes") + " that one fetch may take"};
+                      ": not fetched, because the earlier files of this export have used up the " +
+                      (rest.total_ms <= 0 ? "time" : "size") + " limit of a fetch"};
     FetchResult result = fetcher_.Fetch(request, rest, stop_);
     bytes_ += result.bytes;
     return result;

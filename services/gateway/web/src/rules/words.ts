@@ -30,7 +30,7 @@ const kFlags: Record<string, [string, string, boolean]> = {
 // Flags that mean something else under policy robust.
 const kRobustFlags: Record<string, [string, string, boolean]> = {
   sanity_check_failed: ["Not believable", "The work that this run would amount to is infinite or no number. The project's estimate took its place.", true],
-  one_time_cheat: ["Far out of line", "The run amounts to many times what this host's jobs take on average (by default more than ten times). No more than that counts, in the claim and in the average.", true],
+  one_time_cheat: ["Far out of line", "The run amounts to many times the average with which it is compared (by default more than ten times). No more than that counts.", true],
 };
 
 // Flags that are explained. The flags valid and scaled are not among them: the steps of the claim show them.
