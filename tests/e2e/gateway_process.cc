@@ -44,7 +44,7 @@ Served::Served(const TempDir& dir, const std::string& settings, const std::strin
 bool Served::Start() {
   const std::string field = "gateway=";
   if (!process_->WaitFor(field)) return false;
-  const std::string& output = process_->err();
+  const std::string output = process_->err();
   const std::size_t begin = output.rfind(field) + field.size();
   url_ = output.substr(begin, output.find_first_of(" \n", begin) - begin);
   return true;
@@ -67,7 +67,6 @@ Reply Served::GetUntil(const std::string& path, const std::function<bool(const R
   Reply reply = Get(path, token);
   while (!wanted(reply) && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    (void)process_->Runs();  // reads the output: a program whose pipe is full would block
     reply = Get(path, token);
   }
   return reply;

@@ -218,7 +218,7 @@ TEST_F(GatewayTest, ADirectoryIsServedWithItsMetrics) {
       dir_.path(), std::vector<std::string>{"gateway", "--config", "metrics.yaml"}));
   ASSERT_TRUE(served.Start()) << served.process().err();
   const std::string field = "address=";
-  const std::string& log = served.process().err();
+  const std::string log = served.process().err();
   const std::size_t at = log.find(field);
   ASSERT_NE(at, std::string::npos) << log;
   httplib::Client client("http://" +
@@ -269,7 +269,7 @@ TEST_F(GatewayTest, ATokenGrantsExactlyThePermissionsOfItsRole) {
   EXPECT_EQ(served.Post("/api/v1/refused/0/resubmit", "", kOperateToken).status, 404);
   served.process().Signal(SIGTERM);
   EXPECT_EQ(served.process().Wait(), 0);
-  const std::string& log = served.process().err();
+  const std::string log = served.process().err();
   EXPECT_THAT(log, HasSubstr("path=/api/v1/events"));
   EXPECT_THAT(log, HasSubstr("role=volunteer"));
   for (const char* secret :

@@ -136,7 +136,7 @@ Background::Background(const std::string& directory, const std::vector<std::stri
   ::close(in);
   ::close(null);
   ::close(err.write);
-  pipe_ = err.read;
+  reader_ = std::thread([this, pipe = err.read] { Read(pipe); });
 }
 
 Background::~Background() {
@@ -144,50 +144,60 @@ Background::~Background() {
     Signal(SIGKILL);
     Wait();
   }
-  ::close(pipe_);
 }
 
 void Background::Signal(int number) const {
   if (id_ >= 0) ::kill(id_, number);
 }
 
-// False: there is no more output.
-bool Background::ReadMore(std::chrono::steady_clock::time_point deadline) {
-  pollfd wait = {pipe_, POLLIN, 0};
-  const auto left =
-      std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-  if (::poll(&wait, 1, std::max(0, static_cast<int>(left.count()))) > 0) return ReadSome(pipe_, &err_);
-  if (std::chrono::steady_clock::now() < deadline) return true;
+void Background::Read(int pipe) {
+  std::string some;
+  while (ReadSome(pipe, &some)) {
+    const std::lock_guard lock(mutex_);
+    err_ += some;
+    some.clear();
+    changed_.notify_all();
+  }
+  ::close(pipe);
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+// Waits for the predicate, which is called under the mutex, or for the end of the output.
+void Background::Await(const std::function<bool()>& predicate) {
+  const auto met_or_ended = [&] { return ended_ || predicate(); };
+  std::unique_lock lock(mutex_);
+  if (changed_.wait_for(lock, kPatience, met_or_ended)) return;
   err_ += "(the test has lost patience here)\n";
   Signal(SIGABRT);
   Signal(SIGCONT);
-  return ReadSome(pipe_, &err_);
+  changed_.wait(lock, [&] { return ended_; });
 }
 
 int Background::Wait() {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (ReadMore(deadline)) {
-  }
+  Await([] { return false; });
+  reader_.join();
   const int code = CodeOf(id_);
   id_ = -1;
   return code;
 }
 
-bool Background::Runs() {
-  pollfd wait = {pipe_, POLLIN, 0};
-  while (::poll(&wait, 1, 0) > 0 && ReadSome(pipe_, &err_)) {
-  }
+bool Background::Runs() const {
   siginfo_t info{};  // the process stays to be waited for
   return id_ >= 0 && ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
          info.si_pid == 0;
 }
 
 bool Background::WaitFor(const std::string& text) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (err_.find(text) == std::string::npos) {
-    if (!ReadMore(deadline)) return false;
-  }
-  return true;
+  bool found = false;
+  Await([&] { return found = err_.find(text) != std::string::npos; });
+  return found;
+}
+
+std::string Background::err() const {
+  const std::lock_guard lock(mutex_);
+  return err_;
 }
 
 }  // namespace cobblestone::testing

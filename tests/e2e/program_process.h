@@ -4,8 +4,12 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,7 +31,8 @@ Finished RunProgram(const std::string& directory, const std::vector<std::string>
 // As above, for a standard output of one JSON value; discarded if it is not JSON.
 nlohmann::json AskProgram(const std::string& directory, const std::vector<std::string>& arguments);
 
-// A program in the background. The destructor kills it.
+// A program in the background. Its standard error is always read, because a full pipe would stop the program. The
+// destructor kills it.
 class Background {
  public:
   // `failpoint`: "E3:17", where the program kills itself (common/base/failpoint.h); empty: none. `environment`:
@@ -43,19 +48,24 @@ class Background {
   void Signal(int number) const;
   // Waits for the end and returns the exit code as in Finished. A program that does not end within minutes is aborted.
   int Wait();
-  // Whether the program still runs; also reads its output so far.
-  bool Runs();
+  // Whether the program still runs.
+  [[nodiscard]] bool Runs() const;
   // Waits until the standard error contains `text`. False: the program ended before. A program that does not print
   // `text` within minutes is aborted.
   bool WaitFor(const std::string& text);
-  [[nodiscard]] const std::string& err() const { return err_; }
+  // The standard error so far.
+  [[nodiscard]] std::string err() const;
 
  private:
-  bool ReadMore(std::chrono::steady_clock::time_point deadline);
+  void Read(int pipe);
+  void Await(const std::function<bool()>& predicate);
 
   pid_t id_ = -1;
-  int pipe_ = -1;
-  std::string err_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string err_;     // under the mutex
+  bool ended_ = false;  // nothing more will be read; under the mutex
+  std::thread reader_;
 };
 
 }  // namespace cobblestone::testing

@@ -88,11 +88,8 @@ TEST(KafkaHubPush, AccountsOfOneClusterReachTheHubOfAnotherExactly) {
   link.Heal();
   ExpectSameAtHub(*ReferenceOf(dir), *hub_gateway);
   EXPECT_GT(link.Count(LinkFault::kNone), 0);
-  if (HasFailure()) {
-    (void)sender->process().Runs();
-    (void)hub_gateway->process().Runs();
+  if (HasFailure())
     ADD_FAILURE() << "sender:\n" << sender->process().err() << "hub:\n" << hub_gateway->process().err();
-  }
 }
 
 }  // namespace

@@ -85,9 +85,9 @@ const char* BadDispatch(const v1::Dispatch& d) {
 }
 
 const char* BadApp(const v1::App& a) {
-  static const std::set<std::string> kPolicies = {"benchmark", "reported-flops", "creditnew-v2", "creditnew",
-                                                  "boinc",     "runtime",        "assigned",     "none",
-                                                  "robust"};
+  static const std::set<std::string> kPolicies = {"benchmark", "reported-flops", "creditnew-v2",
+                                                  "creditnew", "boinc",          "runtime",
+                                                  "assigned",  "none",           "robust"};
   if (a.app() == 0) return "MISSING_FIELD";
   if (!a.policy().empty() && kPolicies.count(a.policy()) == 0) return "UNKNOWN_POLICY";
   if (a.policy().empty() && a.has_constants()) return "MISSING_FIELD";

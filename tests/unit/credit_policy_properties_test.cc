@@ -10,8 +10,8 @@
 
 #include "common/credit/policies/creditnew.h"
 #include "common/credit/policies/creditnew_v2.h"
-#include "common/credit/policies/robust.h"
 #include "common/credit/policies/replicas.h"
+#include "common/credit/policies/robust.h"
 #include "common/credit/policies/simple_policies.h"
 #include "tests/unit/credit_world.h"
 

@@ -30,9 +30,9 @@ std::optional<WorthIfValid> Judge(World& world, const Job& job, const HostRecord
 }
 
 constexpr PolicyKind kAllKinds[] = {
-    PolicyKind::kNone,      PolicyKind::kBoinc,    PolicyKind::kCreditNew, PolicyKind::kCreditNewV2,
-    PolicyKind::kBenchmark, PolicyKind::kAssigned, PolicyKind::kRuntime,   PolicyKind::kReportedFlops,
-    PolicyKind::kRobust,
+    PolicyKind::kNone,        PolicyKind::kBoinc,         PolicyKind::kCreditNew,
+    PolicyKind::kCreditNewV2, PolicyKind::kBenchmark,     PolicyKind::kAssigned,
+    PolicyKind::kRuntime,     PolicyKind::kReportedFlops, PolicyKind::kRobust,
 };
 
 TEST(WorthIfValid, EqualsTheCreditOfAValidResultUnderEveryPolicy) {

@@ -391,7 +391,8 @@ TEST(Scheduler, SendsJobsWhileSecondsOrInstancesOfTheirTypeAreWanted) {
   const auto jobs = Serve(server, kHost, {.seconds = {1, 2.5 * kHour}, .instances = {4, 1}}, 0);
   EXPECT_EQ(Count(jobs, kGpu), 3u);
   EXPECT_EQ(Count(jobs, kCpu), 4u);
-  EXPECT_EQ(Count(Serve(server, kHost, {.seconds = {0, 1}}, 0), kCpu), 0u) << "the request wants no jobs of this type";
+  EXPECT_EQ(Count(Serve(server, kHost, {.seconds = {0, 1}}, 0), kCpu), 0u)
+      << "the request wants no jobs of this type";
   EXPECT_TRUE(Serve(server, kHost, {}, 0).empty());
 }
 
