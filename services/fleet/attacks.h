@@ -36,9 +36,8 @@ enum class NewIdentity : std::uint8_t {
 enum class Unwanted : std::uint8_t {
   kAbortedByUser,
   kAbortedByProject,  // as if the project had cancelled it (exit status 202)
-  // Never reported: it times out at its deadline, and does not count as a job in progress.
-  kWithheld,
-  // The client detaches, or looks as if it had been reset: the server ends the job and sends no event about it.
+  kWithheld,          // never reported: it is in progress until it times out at its deadline
+  // The client detaches, or looks as if it had been reset: the server ends the job as a client's error.
   kDetached,
 };
 

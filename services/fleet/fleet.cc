@@ -74,7 +74,8 @@ Fleet::Fleet(const FleetOptions& options, std::function<void(const Truth&)> trut
       apps_.push_back(std::move(app));
     }
   }
-  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) Put(What::kJoin, 0, slot, 0);
+  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot)
+    Put(What::kJoin, IsAttacker(slot) ? options_.attackers_join * kSecondsPerDay : 0, slot, 0);
 }
 
 Fleet::~Fleet() = default;
@@ -194,7 +195,9 @@ std::size_t Fleet::bytes() const {
     if (slot.reported) bytes += sizeof *slot.reported;
   }
   for (const App& app : apps_) {
-    for (const auto& queue : app.unsent) bytes += queue.size() * sizeof(std::uint32_t);
+    for (const auto* queues : {&app.unsent, &app.reserved}) {
+      for (const auto& queue : *queues) bytes += queue.size() * sizeof(std::uint32_t);
+    }
   }
   return bytes;
 }

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/credit/policies/robust.h"
 #include "common/wire/events/events.h"
 #include "services/fleet/attacks.h"
 #include "services/fleet/draws.h"
@@ -41,6 +42,7 @@ struct FleetOptions {
   std::uint32_t projects = 2;  // 1 to 3: of the preset, then of the next presets
   std::string policy = "creditnew";
   std::uint64_t attackers = 0;
+  double attackers_join = 0;              // days after the start
   Attack attack;                          // the default is honest: the twin of an attack
   std::vector<AppModel> apps;             // of every project; empty: those of the presets
   double start_time = 1.7e9;              // UNIX s; the day is taken for a Monday
@@ -156,6 +158,7 @@ class Fleet {
     std::array<std::uint32_t, kMaxApps> trust{};  // consecutive valid replicated results
     // Valid replicated results since the last invalid one; failures do not count.
     std::array<std::uint32_t, kMaxApps> verified{};
+    std::array<std::uint8_t, kMaxApps> standing{};  // at its last request (credit::StandingOf)
     // Parameter hold_single: returned jobs of workunits with several results that are not judged yet, and workunits
     // whose single result waits for them.
     std::vector<std::uint32_t> unjudged;
@@ -225,6 +228,7 @@ class Fleet {
     std::uint32_t next_of_workunit = kNone;
     std::uint16_t generation = 0;  // an appointment of another generation is void
     std::uint8_t place = 0;        // among the results of its workunit
+    std::uint8_t standing = 0;     // of its host, at the dispatch
     std::uint8_t version = 0;      // index in the app's versions
     std::uint8_t notes = 0;        // events about the result, for their ids
     std::uint8_t trickles = 0;     // sent
@@ -264,6 +268,9 @@ class Fleet {
     std::vector<Version> versions;
     std::array<std::uint8_t, credit::kResources> newest{};  // index in `versions`
     std::array<std::deque<std::uint32_t>, kSizes> unsent;   // workunits that lack a result
+    // Advised replication: those that lack a result of a host of higher standing.
+    std::array<std::deque<std::uint32_t>, kSizes> reserved;
+    std::array<std::uint32_t, credit::kHighestStanding + 1> standings{};  // hosts of each standing
   };
 
   // fleet.cc
@@ -292,6 +299,7 @@ class Fleet {
   void Unlink(std::uint32_t job);
   void CountRun(const Slot& slot, const Job& job);
   void TakeIdentity(std::uint32_t slot);
+  void JobLeft(std::uint32_t slot, int resource, bool was_full);
   [[nodiscard]] bool Fabricates(const Job& job) const;
   void LieAboutTime(Job& job);
   void Rehome(Job& job) const;
@@ -313,6 +321,12 @@ class Fleet {
   void SendLost(std::uint32_t slot, std::uint32_t attachment);
   [[nodiscard]] bool IsSingle(const Workunit& workunit, std::uint32_t slot,
                               const Attachment& attachment) const;
+  [[nodiscard]] double Vouching(const App& app, std::uint32_t slot, const Attachment& attachment) const;
+  void NoteStanding(App& app, std::uint32_t slot, Attachment& attachment);
+  void ForgetStanding(Attachment& attachment);
+  [[nodiscard]] bool IsReserved(const App& app, const Workunit& workunit, std::uint32_t standing) const;
+  std::uint32_t TakeLacking(std::deque<std::uint32_t>& queue, std::uint32_t slot,
+                            const Attachment& attachment);
   std::uint32_t ChooseApp(std::uint32_t project, int resource, double draw) const;
   std::uint32_t ChooseWorkunit(std::uint32_t app, const Slot& slot, std::uint32_t slot_number,
                                Attachment& attachment, int resource);
@@ -323,7 +337,6 @@ class Fleet {
   void LackResult(std::uint32_t workunit);
   void Returned(std::uint32_t job);
   void Failed(std::uint32_t job);
-  void Detached(std::uint32_t job);
   void LookSoon(std::uint32_t workunit);
   void Validate(std::uint32_t workunit);
   bool Hold(std::uint32_t workunit);

@@ -95,6 +95,7 @@ void Fleet::Leave(std::uint32_t number) {
   for (std::uint32_t i = 0; i < slot.projects; ++i) {
     for (std::uint32_t app = 0; app < apps_.size(); ++app) JudgeHeld(slot.attachments[i], app, false);
     slot.attachments[i].unjudged.clear();
+    ForgetStanding(slot.attachments[i]);
   }
   ++slot.generation;
   ++slot.contacts;
@@ -323,10 +324,10 @@ double Fleet::Run(Job& job, double samples) {
     const JobFate chosen = FateOf(options_.attack, job.ordinal - slot.identity_start, rank);
     if (chosen != JobFate::kComputed) {
       job.unwanted = chosen == JobFate::kUnwanted;
-      job.outcome = !job.unwanted ? credit::Outcome::kClientError
-                    : options_.attack.unwanted == Unwanted::kAbortedByProject
-                        ? credit::Outcome::kAbortedByProject
-                        : credit::Outcome::kAbortedByUser;
+      const Unwanted how = options_.attack.unwanted;
+      job.outcome = !job.unwanted || how == Unwanted::kDetached ? credit::Outcome::kClientError
+                    : how == Unwanted::kAbortedByProject        ? credit::Outcome::kAbortedByProject
+                                                                : credit::Outcome::kAbortedByUser;
       job.elapsed = kEndedAtStart;
       return kEndedAtStart;
     }
@@ -410,9 +411,10 @@ void Fleet::Finish(std::uint32_t at) {
   const Attack& attack = options_.attack;
   ++job.generation;
   bool returns_late = false;
+  const bool withheld = job.unwanted && attack.unwanted == Unwanted::kWithheld;
   if (!job.gone) {
     CountUse(number, job);
-    Unlink(at);
+    if (!withheld) Unlink(at);
     if (IsAttacker(number)) {
       LieAboutTime(job);
       if (attack.rehome) Rehome(job);
@@ -426,13 +428,13 @@ void Fleet::Finish(std::uint32_t at) {
   constexpr double kReturned = 1.5;  // delay bounds after the dispatch
   if (now_ > job.sent + kLateLimit * delay_bound) {
     EndJob(at);
-  } else if (job.unwanted && attack.unwanted == Unwanted::kDetached) {
-    Detached(at);
-  } else if (returns_late || (job.unwanted && attack.unwanted == Unwanted::kWithheld)) {
-    job.gone = true;
-    job.lost = !returns_late;
+  } else if (withheld) {
+    job.lost = true;
     Put(What::kDeadline, job.sent + delay_bound, at, job.generation);
-    if (returns_late) Put(What::kFinish, job.sent + kReturned * delay_bound, at, job.generation);
+  } else if (returns_late) {
+    job.gone = true;
+    Put(What::kDeadline, job.sent + delay_bound, at, job.generation);
+    Put(What::kFinish, job.sent + kReturned * delay_bound, at, job.generation);
   } else if (job.outcome != credit::Outcome::kSuccess) {
     EmitCompletion(job, job.outcome);
     Failed(at);
@@ -440,6 +442,12 @@ void Fleet::Finish(std::uint32_t at) {
     EmitCompletion(job, job.outcome);
     Returned(at);
   }
+  JobLeft(number, resource, was_full);
+}
+
+// A job of the host is not in progress any more.
+void Fleet::JobLeft(std::uint32_t number, int resource, bool was_full) {
+  const Slot& slot = slots_[number];
   if (IdentityUsedUp(slot) && slot.first_job == kNone) {
     TakeIdentity(number);
     return;
@@ -460,6 +468,7 @@ void Fleet::TakeIdentity(std::uint32_t number) {
     slot.attachments[i].verified = {};
     for (std::uint32_t app = 0; app < apps_.size(); ++app) JudgeHeld(slot.attachments[i], app, false);
     slot.attachments[i].unjudged.clear();
+    ForgetStanding(slot.attachments[i]);
     slot.attachments[i].sent_today = 0;
     slot.attachments[i].quota =
         static_cast<std::uint32_t>(parameters_.daily_quota) * (slot.cores + (slot.gpu_flops > 0 ? 1u : 0u));

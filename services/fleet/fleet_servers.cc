@@ -138,27 +138,59 @@ bool Fleet::IsSingle(const Workunit& workunit, std::uint32_t number, const Attac
     case Replication::kAdvised: {
       const Slot& slot = slots_[number];
       const double u = draws_.Uniform(Stream::kReplicate, MachineOf(number, slot.generation), slot.jobs);
-      double vouching = attachment.verified[app.index];
-      if (options_.vouching)
-        vouching = std::min(vouching, options_.vouching(HostOf(number, slot.generation), app.id));
-      return u >= credit::ReplicationProbability(vouching);
+      return u >= credit::ReplicationProbability(Vouching(app, number, attachment));
     }
   }
   return false;
 }
 
-// A workunit that lacks a result, of the host's size, without a result of the same user; or a new one.
-std::uint32_t Fleet::ChooseWorkunit(std::uint32_t index, const Slot& slot, std::uint32_t slot_number,
-                                    Attachment& attachment, int resource) {
-  App& app = apps_[index];
-  const auto size = static_cast<std::uint8_t>(app.model->long_on_cpu         ? (resource == 0 ? 2 : 0)
-                                              : app.model->size_classes == 1 ? 1
-                                                                             : slot.speed_class);
-  auto& unsent = app.unsent[size];
+// The results that vouch for a host.
+double Fleet::Vouching(const App& app, std::uint32_t number, const Attachment& attachment) const {
+  const double verified = attachment.verified[app.index];
+  if (!options_.vouching) return verified;
+  return std::min(verified, options_.vouching(HostOf(number, slots_[number].generation), app.id));
+}
+
+void Fleet::NoteStanding(App& app, std::uint32_t number, Attachment& attachment) {
+  std::uint8_t& standing = attachment.standing[app.index];
+  if (standing > 0) --app.standings[standing];
+  standing = static_cast<std::uint8_t>(
+      credit::StandingOf(Vouching(app, number, attachment), attachment.trust[app.index]));
+  if (standing > 0) ++app.standings[standing];
+}
+
+// The host leaves, or appears as another one.
+void Fleet::ForgetStanding(Attachment& attachment) {
+  for (App& app : apps_) {
+    if (app.project != attachment.project) continue;
+    std::uint8_t& standing = attachment.standing[app.index];
+    if (standing > 0) --app.standings[standing];
+    standing = 0;
+  }
+}
+
+// Whether the next result decides the workunit, and a host of this standing may not return it, because no result is from
+// one of the standing needed.
+bool Fleet::IsReserved(const App& app, const Workunit& workunit, std::uint32_t standing) const {
+  const std::uint32_t needed = credit::StandingNeeded(app.standings);
+  if (standing >= needed) return false;
+  double results = 1;
+  for (std::uint32_t job = workunit.first_job; job != kNone; job = jobs_[job].next_of_workunit) {
+    if (jobs_[job].timed_out) continue;
+    if (jobs_[job].standing >= needed) return false;
+    ++results;
+  }
+  return results >= parameters_.quorum;
+}
+
+// Removes and returns a workunit that lacks a result and has none of the same user. kNone: there is none.
+std::uint32_t Fleet::TakeLacking(std::deque<std::uint32_t>& queue, std::uint32_t slot_number,
+                                 const Attachment& attachment) {
   constexpr std::size_t kLookAt = 8;
-  for (std::size_t i = 0, looked = 0; i < unsent.size() && looked < kLookAt;) {
-    const std::uint32_t at = unsent[i];
+  for (std::size_t i = 0, looked = 0; i < queue.size() && looked < kLookAt;) {
+    const std::uint32_t at = queue[i];
     Workunit& workunit = workunits_[at];
+    App& app = apps_[workunit.app];
     const bool needed = !workunit.decided && !workunit.failed;
     bool own = false;
     for (std::uint32_t job = workunit.first_job; job != kNone; job = jobs_[job].next_of_workunit)
@@ -168,11 +200,34 @@ std::uint32_t Fleet::ChooseWorkunit(std::uint32_t index, const Slot& slot, std::
       ++looked;
       continue;
     }
-    unsent.erase(unsent.begin() + static_cast<std::ptrdiff_t>(i));
+    queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(i));
+    if (needed && app.model->replication == Replication::kAdvised &&
+        IsReserved(app, workunit, attachment.standing[app.index])) {
+      app.reserved[workunit.size].push_back(at);
+      continue;
+    }
     --workunit.unsent;
     if (needed) return at;
     if (workunit.unsent == 0 && workunit.first_job == kNone) FreeWorkunit(at);
   }
+  return kNone;
+}
+
+// A workunit of the host's size that lacks a result, or a new one.
+std::uint32_t Fleet::ChooseWorkunit(std::uint32_t index, const Slot& slot, std::uint32_t slot_number,
+                                    Attachment& attachment, int resource) {
+  App& app = apps_[index];
+  const auto size = static_cast<std::uint8_t>(app.model->long_on_cpu         ? (resource == 0 ? 2 : 0)
+                                              : app.model->size_classes == 1 ? 1
+                                                                             : slot.speed_class);
+  std::uint32_t lacking = kNone;
+  if (app.model->replication == Replication::kAdvised) {
+    NoteStanding(app, slot_number, attachment);
+    if (attachment.standing[app.index] >= credit::StandingNeeded(app.standings))
+      lacking = TakeLacking(app.reserved[size], slot_number, attachment);
+  }
+  if (lacking == kNone) lacking = TakeLacking(app.unsent[size], slot_number, attachment);
+  if (lacking != kNone) return lacking;
   std::uint32_t at = 0;
   if (free_workunits_.empty()) {
     at = static_cast<std::uint32_t>(workunits_.size());
@@ -259,6 +314,7 @@ double Fleet::Dispatch(std::uint32_t workunit_at, std::uint32_t number, std::uin
   job.threads =
       static_cast<std::uint8_t>(job.gpu ? 1 : std::min<std::uint32_t>(app.model->threads, slot.cores));
   job.anonymous = slot.anonymous;
+  job.standing = slot.attachments[attachment].standing[app.index];
   job.peak = job.gpu ? slot.gpu_flops : slot.whetstone * static_cast<float>(job.threads);
   if (IsAttacker(number) && options_.attack.channel == ClaimChannel::kBenchmark)
     job.peak *= static_cast<float>(ClaimFactor(options_.attack, job.ordinal - slot.identity_start));
@@ -336,11 +392,14 @@ void Fleet::Deadline(std::uint32_t at) {
   Workunit& workunit = workunits_[workunit_at];
   --workunit.in_progress;
   const bool open = !workunit.decided && !workunit.failed;
-  if (job.lost) {
-    if (AttachmentOf(job) != nullptr && !job.gone) Unlink(at);
-    EndJob(at);
-  }
+  const std::uint32_t number = job.slot;
+  const int resource = job.gpu ? 1 : 0;
+  const bool leaves = job.lost && AttachmentOf(job) != nullptr;
+  const bool was_full = AtLimit(slots_[number], resource);
+  if (leaves) Unlink(at);
+  if (job.lost) EndJob(at);
   if (open) LackResult(workunit_at);
+  if (leaves) JobLeft(number, resource, was_full);
 }
 
 // Back with an error. The job ends.
@@ -354,17 +413,6 @@ void Fleet::Failed(std::uint32_t at) {
   if (!job.timed_out) --workunit.in_progress;
   // After a time-out another result has been requested already.
   const bool lacks = !workunit.decided && !workunit.failed && !job.timed_out;
-  EndJob(at);
-  if (lacks) LackResult(workunit_at);
-}
-
-// The server ends the job without an event.
-void Fleet::Detached(std::uint32_t at) {
-  const std::uint32_t workunit_at = jobs_[at].workunit;
-  Workunit& workunit = workunits_[workunit_at];
-  const bool timed_out = jobs_[at].timed_out;
-  if (!timed_out) --workunit.in_progress;
-  const bool lacks = !workunit.decided && !workunit.failed && !timed_out;
   EndJob(at);
   if (lacks) LackResult(workunit_at);
 }

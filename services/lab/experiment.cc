@@ -112,6 +112,7 @@ FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std:
   world.projects = 1;
   world.policy = condition.policy;
   world.attackers = attackers;
+  world.attackers_join = options.join;
   world.attack = attack;
   fleet::AppModel app{.name = "lab",
                       .fpops_est = kEstimate,
@@ -132,10 +133,9 @@ FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std:
   world.apps = {app};
   // Whole hours: the last bits of exp() differ between machines.
   constexpr double kMostDays = 3650;
-  world.days =
-      std::min(kMostDays, std::max(1.0, std::ceil(static_cast<double>(options.jobs) *
-                                                  RunTimeOf(app, world.parameters) * kSpareTime / 3600)) /
-                              24);
+  const double hours = std::max(1.0, std::ceil(static_cast<double>(options.jobs) *
+                                               RunTimeOf(app, world.parameters) * kSpareTime / 3600));
+  world.days = std::min(kMostDays, options.join + hours / 24);
   Shape(condition.world, &world);
   if (named.reports) world.parameters.managed_hosts = 1;
   if (named.trickles) world.parameters.trickle_interval = kTrickleInterval;

@@ -32,6 +32,7 @@ struct LabOptions {
   std::optional<fleet::AppModel> app;
   std::uint64_t hosts = 300;  // honest
   std::uint64_t jobs = 1000;  // of a person that count
+  double join = 0;            // days after which the attackers, and their twins, join the others
   std::uint32_t seeds = 5;    // 1, 2, ...
   unsigned threads = 0;       // 0: one for each core. No figure depends on it
   // Worlds that are finished, and all; may be empty. Never called by two threads at once.

@@ -2,6 +2,7 @@
 #include "common/credit/policies/robust.h"
 
 #include <gtest/gtest.h>
+#include <array>
 
 #include <algorithm>
 #include <cmath>
@@ -348,6 +349,24 @@ TEST_F(RobustTest, TheGrantIsTheLowAverageOfMeasuredClaimsUpToThirteenTenthsOfTh
   const Settlement capped = world.Settle({claim(100, kOwn), estimate}, 50);
   EXPECT_EQ(capped.credit, 50);
   EXPECT_EQ(capped.modes[0], Mode::kCapped);
+}
+
+TEST(RobustAdvice, AHostHasTheHighestStandingFromTenResultsThatVouchForIt) {
+  EXPECT_EQ(StandingOf(0, 0), 0u);
+  EXPECT_EQ(StandingOf(0, 2), 2u);
+  EXPECT_EQ(StandingOf(9.9, 100), 3u);
+  EXPECT_EQ(StandingOf(10, 0), 4u);
+}
+
+TEST(RobustAdvice, TheStandingNeededIsThatOfHalfOfTheKnownHostsAndOfTwenty) {
+  using Hosts = std::array<std::uint32_t, kHighestStanding + 1>;
+  EXPECT_EQ(StandingNeeded(Hosts{}), 0u);
+  EXPECT_EQ(StandingNeeded(Hosts{1000, 19, 0, 0, 0}), 0u);
+  EXPECT_EQ(StandingNeeded(Hosts{1000, 20, 0, 0, 0}), 1u);
+  EXPECT_EQ(StandingNeeded(Hosts{0, 10, 5, 1, 19}), 3u);
+  EXPECT_EQ(StandingNeeded(Hosts{0, 10, 5, 5, 20}), 4u);
+  EXPECT_EQ(StandingNeeded(Hosts{0, 50, 0, 0, 49}), 1u);
+  EXPECT_EQ(StandingNeeded(Hosts{0, 0, 0, 0, 19}), 0u);
 }
 
 TEST_F(RobustTest, AdviceToReplicateBoundsInventedResultsByATenthOfHonestOnes) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -232,18 +233,23 @@ struct Conditions {
   std::uint32_t versions = 1;
   bool trickles = false;
   std::uint64_t jobs = 40;
+  std::uint64_t hosts = 10;
+  double join = 0;
+  std::function<double(std::uint64_t host, std::uint64_t app)> vouching = {};
 };
 
 Seen SeenOf(const Attack& attack, const Conditions& conditions = {}) {
   lab::LabOptions options;
   options.parameters = lab::LabParameters();
   options.parameters.deadline_factor = conditions.deadline_factor;
-  options.hosts = 10;
+  options.hosts = conditions.hosts;
   options.jobs = conditions.jobs;
-  fleet::Fleet world(
+  options.join = conditions.join;
+  fleet::FleetOptions made =
       lab::WorldOf(options, {.policy = "boinc", .replication = conditions.replication}, conditions.attackers,
-                   attack, 3, {.versions = conditions.versions, .trickles = conditions.trickles}),
-      [](const fleet::Truth&) {});
+                   attack, 3, {.versions = conditions.versions, .trickles = conditions.trickles});
+  made.vouching = conditions.vouching;
+  fleet::Fleet world(made, [](const fleet::Truth&) {});
   Seen seen;
   for (std::string_view bytes; world.Next(&bytes);) {
     const auto event = wire::ParseEvent(bytes);
@@ -334,7 +340,7 @@ TEST(LabStrategy, WithheldJobsTimeOutAtTheirDeadlineAlsoThoseOfAnEarlierIdentity
   for (const std::uint32_t every : {0u, 10u}) {
     const Seen seen =
         SeenOf({.keep_share = 0.5, .unwanted = fleet::Unwanted::kWithheld, .recycle_every = every},
-               {.deadline_factor = 0.05});  // half a day
+               {.deadline_factor = 0.05, .jobs = 80});  // half a day
     auto outcomes = OutcomesOf(seen);
     EXPECT_GT(outcomes[credit::Outcome::kSuccess], 20u);
     EXPECT_GT(outcomes[credit::Outcome::kTimeout], 20u);
@@ -347,20 +353,59 @@ TEST(LabStrategy, WithheldJobsTimeOutAtTheirDeadlineAlsoThoseOfAnEarlierIdentity
   }
 }
 
-TEST(LabStrategy, DetachedJobsLeaveNoEventAndTheirWorkunitsGoToOthers) {
+TEST(LabStrategy, WithheldJobsAreInProgressUntilTheirDeadline) {
+  const auto sent = [](double deadline_factor) {
+    const Seen seen = SeenOf({.keep_share = 0.01, .unwanted = fleet::Unwanted::kWithheld},
+                             {.deadline_factor = deadline_factor});
+    return seen.dispatches.size();
+  };
+  // The limit of jobs in progress is 16.
+  EXPECT_GE(sent(100), 16u);
+  EXPECT_LE(sent(100), 18u);
+  EXPECT_GT(sent(0.01), 60u);
+}
+
+TEST(LabStrategy, DetachedJobsAreErrorsAndTheirWorkunitsGoToOthers) {
   const Seen seen = SeenOf({.keep_share = 0.5, .unwanted = fleet::Unwanted::kDetached});
-  EXPECT_EQ(OutcomesOf(seen).size(), 1u);
-  std::set<std::uint64_t> vanished;
-  for (const auto& facts : seen.dispatches) vanished.insert(facts.workunit.value);
-  for (const auto& facts : seen.completions) vanished.erase(facts.workunit.value);
-  EXPECT_GT(vanished.size(), 20u);
+  auto outcomes = OutcomesOf(seen);
+  EXPECT_GT(outcomes[credit::Outcome::kClientError], 20u);
+  EXPECT_EQ(outcomes.size(), 2u);
+  std::set<std::uint64_t> ended;
+  for (const auto& facts : seen.completions) {
+    if (facts.outcome == credit::Outcome::kClientError) ended.insert(facts.workunit.value);
+  }
   std::size_t sent_again = 0;
   for (const std::string& bytes : seen.others) {
     const auto event = wire::ParseEvent(bytes);
     const auto* sent = std::get_if<wire::Dispatch>(&event->body);
-    sent_again += sent != nullptr && vanished.contains(sent->facts.workunit.value) ? 1 : 0;
+    sent_again += sent != nullptr && ended.contains(sent->facts.workunit.value) ? 1 : 0;
   }
   EXPECT_GT(sent_again, 5u);
+}
+
+TEST(LabStrategy, AttackersJoinOnTheDayThatTheLaboratorySays) {
+  const Seen seen = SeenOf({}, {.join = 2});
+  ASSERT_GT(seen.dispatches.size(), 20u);
+  EXPECT_GE(seen.dispatches.front().sent_time, 1.7e9 + 2 * 86400);
+}
+
+// Twelve machines that abort four jobs in five are sent so many that they meet in workunits.
+TEST(LabStrategy, AdvisedReplicationSendsNoWorkunitToTwoHostsThatNothingVouchesFor) {
+  const auto met = [](fleet::Replication replication) {
+    const Seen seen = SeenOf({.keep_share = 0.2}, {.replication = replication,
+                                                   .attackers = 12,
+                                                   .hosts = 60,
+                                                   .join = 2,
+                                                   .vouching = [](std::uint64_t host, std::uint64_t) {
+                                                     return host < fleet::kFirstAttacker ? 100.0 : 0.0;
+                                                   }});
+    std::map<std::uint64_t, int> results;
+    for (const auto& verdict : seen.verdicts) ++results[verdict.workunit.value];
+    EXPECT_GT(results.size(), 100u);
+    return std::count_if(results.begin(), results.end(), [](const auto& count) { return count.second > 1; });
+  };
+  EXPECT_GT(met(fleet::Replication::kQuorum), 100);
+  EXPECT_EQ(met(fleet::Replication::kAdvised), 0);
 }
 
 TEST(LabStrategy, LateResultsReturnAfterTheDecision) {

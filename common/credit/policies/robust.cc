@@ -18,8 +18,9 @@ namespace {
 constexpr std::uint32_t kPriceFlags = kClaimPfcClamped | kClaimOneTimeCheat | kClaimSanityFailed |
                                       kClaimHasVersionScale | kClaimHasHostScale | kClaimOverBudget |
                                       kClaimRough | kClaimNoClaim;
-constexpr double kChecksPerResult = 0.1;  // bounds the gain of unchecked results to this
-constexpr double kReliable = 0.85;        // R from which on results vouch for a host
+constexpr double kChecksPerResult = 0.1;       // bounds the gain of unchecked results to this
+constexpr double kReliable = 0.85;             // R from which on results vouch for a host
+constexpr std::uint32_t kHostsThatVouch = 20;  // so many make it unlikely that they are one person's
 constexpr double kPrecise = 3;      // samples from which on claims are compared, in host_scale_min_samples
 constexpr double kUnlike = 2;       // PFCmean(V) counts beside a calibrated host's average within this factor
 constexpr double kTolerance = 1.3;  // a claim counts up to so many times the lowest one
@@ -289,6 +290,23 @@ double ResultsThatVouch(const HostApp* record, const Agreement* agreement, const
 
 double ReplicationProbability(double results_that_vouch) {
   return 1 / (1 + kChecksPerResult * results_that_vouch);
+}
+
+std::uint32_t StandingOf(double results_that_vouch, std::uint32_t run_of_valid_results) {
+  if (ReplicationProbability(results_that_vouch) <= 0.5) return kHighestStanding;
+  return std::min(run_of_valid_results, kHighestStanding - 1);
+}
+
+std::uint32_t StandingNeeded(std::span<const std::uint32_t, kHighestStanding + 1> hosts) {
+  std::uint32_t known = 0;
+  for (const std::uint32_t some : hosts.subspan<1>()) known += some;
+  std::uint32_t needed = kHighestStanding;
+  std::uint32_t reached = 0;
+  for (; needed > 0; --needed) {
+    reached += hosts[needed];
+    if (reached >= kHostsThatVouch && 2 * reached >= known) break;
+  }
+  return needed;
 }
 
 const Policy& RobustPolicy() {

@@ -43,6 +43,7 @@
 // X: E x min(x, 1)), kClaimOverBudget, kClaimRough, kClaimNoClaim.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -86,5 +87,15 @@ void NoteExcess(double excess, Agreement& agreement);
 // work, and then invents results or keeps small jobs only until a check shows it, has 0.1 n unchecked results for n
 // honest ones: it gains at most a tenth for every n.
 [[nodiscard]] double ReplicationProbability(double results_that_vouch);
+
+// What a scheduler knows about a host of an app: kHighestStanding if its results should be replicated with a probability
+// of at most 1/2, else the valid replicated results since its last failure or invalid result, below that.
+inline constexpr std::uint32_t kHighestStanding = 4;
+[[nodiscard]] std::uint32_t StandingOf(double results_that_vouch, std::uint32_t run_of_valid_results);
+
+// One result of a workunit should come from a host of this standing or more: several hosts that keep the same small
+// jobs, or claim too much for the same job, would confirm each other. `hosts`: how many have each standing. It is the
+// highest that at least half of those above 0 have, and at least 20 hosts. 0: any host will do.
+[[nodiscard]] std::uint32_t StandingNeeded(std::span<const std::uint32_t, kHighestStanding + 1> hosts);
 
 }  // namespace cobblestone::credit

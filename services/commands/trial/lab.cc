@@ -267,6 +267,10 @@ void AddLab(Program& program) {
                "busiest tenth of hosts, from 100 to 1000)")
             .Between(20, 1000000)
             .Type("N");
+        sub.Add("--join", options.lab.join, "day on which the attackers join; the other hosts begin on day 0")
+            .ShowDefault()
+            .Between(0, 3650)
+            .Type("D");
         sub.Add("--threads", options.lab.threads, "worlds that run at once, from 1 (default: one per core)")
             .Between(1, 1024)
             .Type("N");
