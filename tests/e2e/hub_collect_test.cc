@@ -21,6 +21,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::uint64_t kMonday = 1790000000;
 constexpr std::uint64_t kDay = 86400;
@@ -74,6 +75,10 @@ class Project {
     const std::lock_guard lock(mutex_);
     files_[path] = text;
   }
+  void Remove(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    files_.erase(path);
+  }
   // From now on no file has ever changed, as an overlooked cache says.
   void BeStuck() {
     const std::lock_guard lock(mutex_);
@@ -114,6 +119,14 @@ class HubCollect : public ::testing::Test {
         dir_.path(), {"hub", "collect", "--once", "--private-addresses", "--config", "served.yaml"});
     EXPECT_EQ(done.code, 0) << done.err;
     return done.err;
+  }
+  // The same with a clock that is wrong by so many seconds; its exit code and its log.
+  std::pair<int, std::string> CollectAt(std::int64_t seconds) {
+    Background collector(
+        dir_.path(), {"hub", "collect", "--once", "--private-addresses", "--config", "served.yaml"}, "",
+        {{"LD_PRELOAD", COBBLESTONE_OTHER_CLOCK}, {"COBBLESTONE_OTHER_CLOCK", std::to_string(seconds)}});
+    const int code = collector.Wait();
+    return {code, collector.err()};
   }
   // An answer about the project once `wanted` of it is true, because answers lag behind the pipeline. Null: 404.
   json GetOnce(const std::string& path, const std::function<bool(const json&)>& wanted) {
@@ -278,6 +291,38 @@ TEST_F(HubCollect, ABrokenFigureHoldsTheFileWithItsLine) {
   EXPECT_THAT(released.err, HasSubstr("cannot be read, so there is nothing to accept: user.xml:7"));
   EXPECT_EQ(Editions(1)["editions"][0]["state"], "held");
   EXPECT_TRUE(Unknown(1));
+}
+
+// Events that are three days ahead of the hub are refused. The collector says so, counts none of them as sent, and sends them
+// again once its clock is right.
+TEST_F(HubCollect, WhatTheHubRefusesIsNotSentAndIsSentAgain) {
+  project_.Export(kMonday, {{1, "100.000000", "Ann"}}, "100.000000");
+  const auto [code, log] = CollectAt(3 * 86400);
+  EXPECT_EQ(code, 1) << log;
+  EXPECT_THAT(log, HasSubstr("FROM_THE_FUTURE"));
+  EXPECT_THAT(log, HasSubstr("the hub has refused what was sent about the project"));
+  EXPECT_THAT(log, HasSubstr("the hub has refused edition ")) << "of a project that it does not know";
+  EXPECT_THAT(log, Not(HasSubstr("is complete")));
+  EXPECT_THAT(log, HasSubstr("accepted=2 refused=3"))
+      << "the account, and a barrier, which belongs to no project";
+  EXPECT_TRUE(Unknown(1));
+
+  EXPECT_THAT(Collect(), HasSubstr("is complete"));
+  json project = Editions(1);
+  EXPECT_EQ(project["name"], "Rosewood");
+  EXPECT_EQ(project["points_per_cobblestone"], 7);
+  EXPECT_EQ(User(1, "100.000000")["name"], "Ann");
+
+  // Without tables.xml an edition has the collector's time. The accounts that are refused are not taken as known.
+  project_.Export(kMonday + kDay, {{1, "125.000000", "Ann"}, {2, "7.000000", "Bo"}}, "132.000000");
+  project_.Remove("/stats/tables.xml");
+  EXPECT_EQ(CollectAt(3 * 86400).first, 1) << "the refused held edition is no edition";
+  (void)Editions(1);
+  project_.Export(kMonday + kDay, {{1, "125.000000", "Ann"}, {2, "7.000000", "Bo"}}, "132.000000");
+  EXPECT_THAT(Collect(), HasSubstr("is complete"));
+  project = Editions(2);
+  EXPECT_EQ(project["editions"][0]["whole"], true);
+  EXPECT_EQ(User(2, "7.000000")["name"], "Bo");
 }
 
 TEST_F(HubCollect, AfterTheLossOfItsDirectoryTheNextEditionIsWhole) {

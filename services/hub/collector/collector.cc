@@ -15,12 +15,31 @@ constexpr double kLongestWait = 60;  // s
 
 using Feeds = std::vector<std::unique_ptr<ProjectFeed>>;
 
+// For several threads.
+class LockedIntake final : public HubIntake {
+ public:
+  explicit LockedIntake(HubIntake& hub) : hub_(hub) {}
+  Result<std::uint64_t> RefusedSoFar() override {
+    const std::lock_guard lock(mutex_);
+    return hub_.RefusedSoFar();
+  }
+  Result<SentEvents> Send(ProjectId project, const std::string& source, const std::string& file,
+                          std::uint64_t refused_from) override {
+    const std::lock_guard lock(mutex_);
+    return hub_.Send(project, source, file, refused_from);
+  }
+
+ private:
+  HubIntake& hub_;
+  std::mutex mutex_;
+};
+
 // One round of some projects on several threads, each with a fetcher of its own.
 class Rounds {
  public:
-  Rounds(const CollectorOptions& options, const SendEvents& send, const ReportProject& report,
+  Rounds(const CollectorOptions& options, HubIntake& hub, const ReportProject& report,
          const std::function<double()>& clock, const std::stop_token& stop)
-      : options_(options), send_(send), report_(report), clock_(clock), stop_(stop) {}
+      : options_(options), hub_(hub), report_(report), clock_(clock), stop_(stop) {}
 
   Status Open() {
     for (unsigned i = 0; i < std::max(1u, options_.threads); ++i) {
@@ -46,11 +65,7 @@ class Rounds {
     for (std::size_t n = next_++; n < due.size() && !stop_.stop_requested(); n = next_++) {
       ProjectFeed& feed = *due[n];
       const Status round = feed.Round(
-          fetcher, options_.limits, clock_(),
-          [this](const std::string& source, const std::string& file) {
-            const std::lock_guard lock(send_mutex_);
-            return send_(source, file);
-          },
+          fetcher, options_.limits, clock_(), hub_,
           [&](const std::string& message) {
             const std::lock_guard lock(report_mutex_);
             report_(feed.project(), message);
@@ -64,13 +79,12 @@ class Rounds {
   }
 
   const CollectorOptions& options_;
-  const SendEvents& send_;
+  LockedIntake hub_;
   const ReportProject& report_;
   const std::function<double()>& clock_;
   const std::stop_token& stop_;
   std::vector<std::unique_ptr<Fetcher>> fetchers_;
   std::atomic<std::size_t> next_{0};
-  std::mutex send_mutex_;
   std::mutex report_mutex_;
   Status failed_;  // guarded by report_mutex_
 };
@@ -81,10 +95,10 @@ std::string DirectoryOf(const std::string& directory, ProjectId project) {
   return directory + "/project-" + std::to_string(project.value);
 }
 
-Status Collect(const CollectorOptions& options, const SendEvents& send, const ReportProject& report,
+Status Collect(const CollectorOptions& options, HubIntake& hub, const ReportProject& report,
                const std::function<double()>& clock, const std::function<void(double seconds)>& wait,
                const std::stop_token& stop) {
-  Rounds rounds(options, send, report, clock, stop);
+  Rounds rounds(options, hub, report, clock, stop);
   if (Status s = rounds.Open(); !s.ok()) return s;
   Feeds feeds;
   for (const CollectedProject& project : options.projects) {

@@ -147,10 +147,10 @@ double ProjectFeed::next(const ScheduleLimits& limits) const {
   return NextFetch(state_.history, project_.id.value, limits);
 }
 
-Status ProjectFeed::Round(Fetcher& fetcher, const FetchLimits& limits, double now, const SendEvents& send,
+Status ProjectFeed::Round(Fetcher& fetcher, const FetchLimits& limits, double now, HubIntake& hub,
                           const ReportFeed& report, const std::stop_token& stop) {
   if (state_.sending)
-    if (Status s = FinishSending(send, report); !s.ok()) return s;
+    if (Status s = FinishSending(hub, report); !s.ok()) return s;
   if (Status s = AddFact(now, "project",
                          wire::FeedProject{.name = project_.name,
                                            .url = project_.url,
@@ -162,13 +162,13 @@ Status ProjectFeed::Round(Fetcher& fetcher, const FetchLimits& limits, double no
       !s.ok())
     return s;
   if (Status s = Facts(fetcher, limits, now, report, stop); !s.ok()) return s;
-  if (Status s = SendFacts(send); !s.ok()) return s;
+  if (Status s = SendFacts(hub, report); !s.ok()) return s;
   if (project_.statistics.empty() || stop.stop_requested()) {
     state_.history.last_attempt = state_.history.last_success = now;
     return Save();
   }
   if (Status s = Statistics(fetcher, limits, now, report, stop); !s.ok()) return s;
-  return state_.sending ? FinishSending(send, report) : Status::Ok();
+  return state_.sending ? FinishSending(hub, report) : Status::Ok();
 }
 
 Status ProjectFeed::Release() {
@@ -226,11 +226,41 @@ Status ProjectFeed::AddFact(double now, const std::string& kind, wire::EventBody
   return Save();
 }
 
-Status ProjectFeed::SendFacts(const SendEvents& send) {
+Status ProjectFeed::SendFacts(HubIntake& hub, const ReportFeed& report) {
   if (state_.facts_bytes == 0) return Status::Ok();
   const std::string path = In(state_.facts_file);
   if (::truncate(path.c_str(), static_cast<off_t>(state_.facts_bytes)) != 0) return DiskError("write", path);
-  return send("feed/" + std::to_string(project_.id.value) + "/" + state_.facts_file, path);
+  const auto sent = Send(hub, state_.facts_file, path);
+  if (!sent.ok()) return sent.status();
+  if (sent->refused > 0) {
+    // The hub does not know them, so they are news again.
+    state_.last_facts.clear();
+    report("the hub has refused what was sent about the project (" + sent->reasons +
+           "); it is sent again with the next round");
+  }
+  return Save();
+}
+
+// ---- Sending ------------------------------------------------------------------------------------------------
+
+Result<SentEvents> ProjectFeed::Send(HubIntake& hub, const std::string& source, const std::string& file) {
+  if (!state_.refused_from) {
+    const auto before = hub.RefusedSoFar();
+    if (!before.ok()) return before.status();
+    state_.refused_from = *before;
+    if (Status s = Save(); !s.ok()) return s;
+  }
+  auto sent = hub.Send(project_.id, "feed/" + std::to_string(project_.id.value) + "/" + source, file,
+                       *state_.refused_from);
+  if (sent.ok()) state_.refused_from.reset();
+  return sent;
+}
+
+Status ProjectFeed::RemoveIndexes() {
+  for (const RecordKind kind : kRecordKinds)
+    if (const std::string index = In(IndexName(kind)); ::unlink(index.c_str()) != 0 && errno != ENOENT)
+      return DiskError("delete", index);
+  return Status::Ok();
 }
 
 Status ProjectFeed::Facts(Fetcher& fetcher, const FetchLimits& limits, double now, const ReportFeed& report,
@@ -291,7 +321,8 @@ Status ProjectFeed::Statistics(Fetcher& fetcher, const FetchLimits& limits, doub
   ExportRequest wanted{.base_url = project_.statistics, .now = now};
   bool released = false;
   for (const KindMemory& memory : state_.memory) {
-    if (memory.accepted) wanted.imported = std::max(wanted.imported, memory.accepted->update_time);
+    if (memory.accepted && !state_.repeat)
+      wanted.imported = std::max(wanted.imported, memory.accepted->update_time);
     released = released || memory.released.has_value();
   }
   // A confirming fetch must be a second transfer.
@@ -305,7 +336,9 @@ Status ProjectFeed::Statistics(Fetcher& fetcher, const FetchLimits& limits, doub
     report(failed);
     return Save();
   }
-  state_.history = {.last_attempt = now, .last_success = now};
+  // While the hub refuses the edition, it is repeated less and less often.
+  state_.history = {
+      .last_attempt = now, .last_success = now, .failures = state_.repeat ? state_.history.failures : 0};
   if (fetched.imported) return Save();
   EditionRequest request{.project = project_.id,
                          .edition = std::max(state_.edition + 1, Milliseconds(now)),
@@ -316,8 +349,8 @@ Status ProjectFeed::Statistics(Fetcher& fetcher, const FetchLimits& limits, doub
                          .indexes = directory_,
                          .work = In("work")};
   // A new tables.xml is news even if the server says that no file has changed: if that is not so, the sums tell.
-  bool news =
-      released || state_.edition == 0 || (fetched.before && fetched.before->update_time != wanted.imported);
+  bool news = released || state_.repeat || state_.edition == 0 ||
+              (fetched.before && fetched.before->update_time != wanted.imported);
   for (const FetchedKind& kind : fetched.kinds)
     for (std::size_t n = 0; n < kRecordKinds.size(); ++n)
       if (kRecordKinds[n] == kind.kind) {
@@ -351,20 +384,26 @@ Status ProjectFeed::Statistics(Fetcher& fetcher, const FetchLimits& limits, doub
     state_.held_since = 0;
   }
   state_.next_memory = made->memory;
+  state_.repeat = false;
   state_.edition = request.edition;
   state_.sending = true;
   state_.sending_accepted = made->accepted;
   return Save();
 }
 
-Status ProjectFeed::FinishSending(const SendEvents& send, const ReportFeed& report) {
+Status ProjectFeed::FinishSending(HubIntake& hub, const ReportFeed& report) {
   const std::string number = std::to_string(state_.edition);
   const std::string work = In("work");
-  if (Status s =
-          send("feed/" + std::to_string(project_.id.value) + "/edition-" + number, work + "/" + kEventsName);
-      !s.ok())
-    return s;
-  if (state_.sending_accepted) {
+  const auto sent = Send(hub, "edition-" + number, work + "/" + kEventsName);
+  if (!sent.ok()) return sent.status();
+  if (sent->edition_refused) {
+    report("the hub has refused edition " + number + " (" + sent->reasons +
+           "); the project's accounts stay as they were there, and all of them are sent again");
+    if (Status s = RepeatEdition(); !s.ok()) return s;
+  } else {
+    state_.history.failures = 0;
+  }
+  if (!sent->edition_refused && state_.sending_accepted) {
     for (const RecordKind kind : kRecordKinds) {
       const std::string index = work + "/" + IndexName(kind);
       // Absent: the project has no such file, or the process died behind this step.
@@ -372,13 +411,28 @@ Status ProjectFeed::FinishSending(const SendEvents& send, const ReportFeed& repo
         return DiskError("replace", In(IndexName(kind)));
     }
     state_.memory = state_.next_memory;
-    report("edition " + number + " is complete");
+    if (sent->refused == 0) {
+      report("edition " + number + " is complete");
+    } else {
+      report("edition " + number + " is complete without accounts that the hub has refused (" +
+             sent->reasons + "); all accounts are sent again with the next edition");
+      if (Status s = RemoveIndexes(); !s.ok()) return s;
+    }
   }
   state_.sending = false;
   state_.next_memory = {};
   if (Status s = Save(); !s.ok()) return s;
   std::error_code stays;  // the next edition removes it
   fs::remove_all(work, stays);
+  return Status::Ok();
+}
+
+Status ProjectFeed::RepeatEdition() {
+  if (Status s = RemoveIndexes(); !s.ok()) return s;
+  ++state_.history.failures;
+  state_.repeat = true;
+  state_.held_reason.clear();
+  state_.held_since = 0;
   return Status::Ok();
 }
 
