@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <vector>
@@ -45,6 +46,11 @@ double WallNow() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+// 0: not set.
+double SecondsOf(const std::optional<settings::Duration>& duration) {
+  return duration ? std::chrono::duration<double>(*duration).count() : 0.0;
+}
+
 // The directory of the collector, with room for its lock.
 Result<std::string> FeedsDirectory(const settings::RunSettings& settings) {
   if (settings.role != settings::Role::kHub)
@@ -52,21 +58,22 @@ Result<std::string> FeedsDirectory(const settings::RunSettings& settings) {
   return settings.data_directory + "/feeds";
 }
 
-constexpr std::size_t kLongestKey = 8192;    // bytes, of a public key in PEM form
+constexpr unsigned kSlowProjects = 2;      // that may wait for their servers while all cores work for others
+constexpr std::size_t kLongestKey = 8192;  // bytes, of a public key in PEM form
 constexpr std::size_t kLongestDetail = 200;  // bytes, of why the hub refused an event
 
 Result<std::vector<hub::CollectedProject>> CollectedOf(const settings::RunSettings& settings) {
   std::vector<hub::CollectedProject> projects;
   for (const settings::ProjectEntry& entry : settings.projects) {
     if (entry.url.empty() && entry.statistics.empty()) continue;
-    hub::CollectedProject project{
-        .id = entry.id,
-        .name = entry.name,
-        .url = entry.url,
-        .statistics = entry.statistics,
-        .points_per_cobblestone = entry.points_per_cobblestone,
-        .shared_account = entry.shared_account,
-        .erase_after = entry.erase_after ? std::chrono::duration<double>(*entry.erase_after).count() : 0.0};
+    hub::CollectedProject project{.id = entry.id,
+                                  .name = entry.name,
+                                  .url = entry.url,
+                                  .statistics = entry.statistics,
+                                  .points_per_cobblestone = entry.points_per_cobblestone,
+                                  .shared_account = entry.shared_account,
+                                  .erase_after = SecondsOf(entry.erase_after),
+                                  .fetch_time = SecondsOf(entry.fetch_time)};
     if (!entry.ownership_key.empty()) {
       std::ifstream file(entry.ownership_key, std::ios::binary);
       project.ownership_key.assign(std::istreambuf_iterator<char>(file), {});
@@ -151,7 +158,7 @@ int RunCollect(const CollectOptions& options) {
       .directory = *directory,
       .projects = std::move(*projects),
       .fetcher = {.ca_file = options.ca_file, .private_addresses = options.private_addresses},
-      .threads = std::max(1u, std::thread::hardware_concurrency()),
+      .threads = std::max(1u, std::thread::hardware_concurrency()) + kSlowProjects,
       .once = options.once};
   if (wanted.projects.empty())
     return ReportError(Status::InvalidArgument(

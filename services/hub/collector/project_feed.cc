@@ -30,6 +30,7 @@ namespace {
 // Of a version with fewer samples the scale is no evidence that an app has both kinds of versions.
 constexpr double kSamples = 100;
 constexpr std::size_t kLongestReasons = 1000;  // bytes; a project has any number of daemons
+constexpr long kAnswerMs = 60'000;             // for an answer of at most 1 MiB
 
 std::uint64_t Milliseconds(double now) { return static_cast<std::uint64_t>(now * 1000); }
 
@@ -270,6 +271,7 @@ Status ProjectFeed::Facts(Fetcher& fetcher, const FetchLimits& limits, double no
   const std::string path = In("answer");
   FetchLimits small = limits;
   small.largest = 1u << 20;
+  small.total_ms = std::min(small.total_ms, kAnswerMs);
   const auto fetch = [&](const std::string& name) {
     return fetcher.Fetch({.url = base + name, .path = path}, small, stop);
   };
@@ -327,7 +329,9 @@ Status ProjectFeed::Statistics(Fetcher& fetcher, const FetchLimits& limits, doub
   }
   // A confirming fetch must be a second transfer.
   wanted.in_full = state_.history.confirm_at > 0;
-  const ExportFetch fetched = FetchExport(fetcher, *folder, wanted, limits, stop);
+  FetchLimits own = limits;
+  if (project_.fetch_time > 0) own.total_ms = static_cast<long>(project_.fetch_time * 1000);
+  const ExportFetch fetched = FetchExport(fetcher, *folder, wanted, own, stop);
   if (stop.stop_requested()) return Status::Ok();
   state_.history.last_attempt = now;
   if (const std::string failed = FailureOf(fetched, state_); !failed.empty()) {

@@ -37,6 +37,7 @@ struct CollectedProject {
   double points_per_cobblestone = 0;
   bool shared_account = false;
   double erase_after = 0;
+  double fetch_time = 0;  // s for one export; 0: that of the limits
 };
 
 // What became of the events of a file at the hub.

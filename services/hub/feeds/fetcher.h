@@ -27,7 +27,8 @@ struct FetcherOptions {
 
 struct FetchLimits {
   long connect_ms = 30'000;
-  long total_ms = 2 * 3600 * 1000;
+  // 1.8 GB from a server with an average of 1 MB/s.
+  long total_ms = 30 * 60 * 1000;
   // Fewer bytes a second for so many seconds end the fetch.
   long low_speed_bytes = 1000;
   long low_speed_seconds = 60;
