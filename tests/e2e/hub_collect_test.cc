@@ -21,6 +21,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 
 constexpr std::uint64_t kMonday = 1790000000;
@@ -51,6 +52,10 @@ class Project {
         [](const httplib::Request&, httplib::Response& response) { response.body = ""; });
     server_.Get("/.*", [this](const httplib::Request& request, httplib::Response& response) {
       const std::lock_guard lock(mutex_);
+      if (const auto failure = failures_.find(request.path); failure != failures_.end()) {
+        response.status = failure->second;
+        return;
+      }
       const auto file = files_.find(request.path);
       if (file == files_.end()) {
         response.status = 404;
@@ -75,6 +80,12 @@ class Project {
     const std::lock_guard lock(mutex_);
     files_[path] = text;
   }
+  // From now on the path has this status. 0: as before.
+  void Fail(const std::string& path, int status) {
+    const std::lock_guard lock(mutex_);
+    failures_[path] = status;
+    if (status == 0) failures_.erase(path);
+  }
   void Remove(const std::string& path) {
     const std::lock_guard lock(mutex_);
     files_.erase(path);
@@ -98,6 +109,7 @@ class Project {
   httplib::Server server_;
   std::mutex mutex_;
   std::map<std::string, std::string> files_;
+  std::map<std::string, int> failures_;
   bool stuck_ = false;
   int port_ = 0;
   std::thread thread_;
@@ -393,6 +405,50 @@ TEST_F(HubCollect, TheConditionOfAProjectIsAFact) {
       GetOnce("", [](const json& data) { return data.is_object() && data["condition"] == "stopped"; });
   EXPECT_EQ(project["name"], "Rosewood");
   EXPECT_EQ(project["condition"], "stopped") << project;
+}
+
+// An operator sees why a project is silent, and since when, without the log of the collector. The address of the files may be
+// a secret of the hub.
+TEST_F(HubCollect, WhyAFetchFailsIsPartOfTheCondition) {
+  project_.Export(kMonday, {{1, "100.000000", "Ann"}}, "100.000000");
+  Collect();
+  EXPECT_EQ(Editions(1)["condition"], "unknown") << "the project publishes no condition";
+  const auto failing = [&](const std::string& cause) {
+    Collect();
+    json project = GetOnce("", [&](const json& data) {
+      return data.is_object() && data.value("condition_reason", "").find(cause) != std::string::npos;
+    });
+    EXPECT_EQ(project["condition"], "unreachable") << project;
+    EXPECT_THAT(project["condition_reason"].get<std::string>(),
+                MatchesRegex("fetching the statistics has failed since 2[0-9-]* [0-9:]* UTC: .*"));
+    EXPECT_THAT(project["condition_reason"].get<std::string>(), Not(HasSubstr("127.0.0.1")));
+    EXPECT_THAT(project["condition_reason"].get<std::string>(), Not(HasSubstr("stats/")));
+    EXPECT_GT(project["condition_time"], kMonday);
+    return project;
+  };
+  const auto since = [](const json& project) {
+    return project["condition_reason"].get<std::string>().substr(0, 62);  // up to " UTC"
+  };
+  project_.Fail("/stats/tables.xml", 503);
+  const json first = failing("tables.xml (server_error): the server answered 503");
+  project_.Fail("/stats/tables.xml", 0);
+  project_.Serve("/stats/tables.xml", "<html><input type=\"password\"></html>");
+  const json page =
+      failing("tables.xml (password_page): the server answered 200 with a page that asks for a password");
+  EXPECT_EQ(since(page), since(first));
+  project_.Serve("/stats/tables.xml", "<tables>\n<update_time>\x1b[31mnow</update_time>\n</tables>\n");
+  (void)failing("tables.xml (foreign): ");
+  project_.Export(kMonday + kDay, {{1, "101.000000", "Ann"}}, "101.000000");
+  project_.Remove("/stats/user.xml");
+  const json missing = failing("user_0.gz (missing): the server answered 404");
+  EXPECT_EQ(failing("user_0.gz (missing)")["condition_time"], missing["condition_time"]) << "said once";
+
+  project_.Export(kMonday + kDay, {{1, "101.000000", "Ann"}}, "101.000000");
+  EXPECT_THAT(Collect(), HasSubstr("is complete"));
+  const json repaired =
+      GetOnce("", [](const json& data) { return data.is_object() && data["condition"] == "fine"; });
+  EXPECT_EQ(repaired["condition"], "fine") << repaired;
+  EXPECT_EQ(repaired["condition_reason"], "the statistics can be fetched again");
 }
 
 // The statistics files of a Cobblestone project are those of any project. An export of changes alone has fewer records

@@ -23,6 +23,7 @@ struct FeedState {
   FetchHistory history{};
   std::string held_reason{};  // of the last edition; empty: it was accepted
   double held_since = 0;      // UNIX s
+  double failing_since = 0;  // UNIX s: the first of the fetches in a row that failed; 0: the last one did not
   // While a file is being sent: the number behind the refused events that the hub had before.
   std::optional<std::uint64_t> refused_from{};
   bool repeat =

@@ -19,7 +19,6 @@
 #include "services/hub/feeds/document.h"
 #include "services/hub/feeds/export_fetch.h"
 #include "services/hub/feeds/feed_folder.h"
-#include "services/hub/feeds/project_health.h"
 
 namespace cobblestone::hub {
 
@@ -34,14 +33,17 @@ constexpr long kAnswerMs = 60'000;             // for an answer of at most 1 MiB
 
 std::uint64_t Milliseconds(double now) { return static_cast<std::uint64_t>(now * 1000); }
 
-std::string MonthOf(double now) {
+// As std::strftime, in UTC.
+std::string TimeText(double now, const char* format) {
   const auto seconds = static_cast<std::time_t>(now);
   std::tm utc{};
   ::gmtime_r(&seconds, &utc);
-  char text[16];
-  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m", &utc);
+  char text[32];
+  const std::size_t size = std::strftime(text, sizeof text, format, &utc);
   return std::string(text, size);
 }
+
+std::string MonthOf(double now) { return TimeText(now, "%Y-%m"); }
 
 Status DiskError(const std::string& what, const std::string& path) {
   return Status::Unwritten(errno, "cannot " + what + " " + path + ": " + std::strerror(errno));
@@ -110,13 +112,23 @@ wire::FeedCondition ConditionOf(HealthState state) {
   return wire::FeedCondition::kUnknown;
 }
 
+struct FetchProblem {
+  std::string text{};   // for the log, with URLs; empty: none
+  std::string cause{};  // for everybody
+};
+
 // Why the fetch cannot be used; empty: it can. A project need not have a file of each kind, but one that it had does not
 // just disappear.
-std::string FailureOf(const ExportFetch& fetched, const FeedState& state) {
+FetchProblem ProblemOf(const ExportFetch& fetched, const FeedState& state) {
   if (fetched.imported) return {};
   // Files without tables.xml are held. If the directory has vanished, the files are missing, too.
   const bool no_tables = !fetched.before && fetched.failure == FetchFailure::kMissing;
-  std::string text = no_tables ? std::string() : fetched.text;
+  FetchProblem problem;
+  if (!no_tables) problem = {.text = fetched.text, .cause = fetched.cause};
+  const auto add = [&problem](const std::string& text, const std::string& cause) {
+    problem.text += (problem.text.empty() ? "" : "; ") + text;
+    problem.cause += (problem.cause.empty() ? "" : "; ") + cause;
+  };
   bool any = false;
   for (const FetchedKind& kind : fetched.kinds) {
     bool had = false;
@@ -124,10 +136,11 @@ std::string FailureOf(const ExportFetch& fetched, const FeedState& state) {
       had = had || (kRecordKinds[n] == kind.kind && state.memory[n].accepted);
     any = any || kind.failure == FetchFailure::kNone;
     if (kind.failure != FetchFailure::kNone && (kind.failure != FetchFailure::kMissing || had))
-      text += (text.empty() ? "" : "; ") + kind.text;
+      add(kind.text, kind.cause);
   }
-  if (!any && text.empty()) text = "the project has none of the statistics files";
-  return text;
+  constexpr const char* kNone = "the project has none of the statistics files";
+  if (!any && problem.text.empty()) add(kNone, kNone);
+  return problem;
 }
 
 }  // namespace
@@ -150,8 +163,10 @@ double ProjectFeed::next(const ScheduleLimits& limits) const {
 
 Status ProjectFeed::Round(Fetcher& fetcher, const FetchLimits& limits, double now, HubIntake& hub,
                           const ReportFeed& report, const std::stop_token& stop) {
-  if (state_.sending)
+  if (state_.sending) {
+    if (Status s = SendFacts(hub, report); !s.ok()) return s;
     if (Status s = FinishSending(hub, report); !s.ok()) return s;
+  }
   if (Status s = AddFact(now, "project",
                          wire::FeedProject{.name = project_.name,
                                            .url = project_.url,
@@ -162,13 +177,18 @@ Status ProjectFeed::Round(Fetcher& fetcher, const FetchLimits& limits, double no
                                            .erase_after = project_.erase_after});
       !s.ok())
     return s;
-  if (Status s = Facts(fetcher, limits, now, report, stop); !s.ok()) return s;
-  if (Status s = SendFacts(hub, report); !s.ok()) return s;
-  if (project_.statistics.empty() || stop.stop_requested()) {
+  Health health;
+  if (Status s = Facts(fetcher, limits, now, report, stop, &health); !s.ok()) return s;
+  std::string cause;
+  if (project_.statistics.empty()) {
     state_.history.last_attempt = state_.history.last_success = now;
-    return Save();
+  } else if (Status s = Statistics(fetcher, limits, now, report, stop, &cause); !s.ok()) {
+    return s;
   }
-  if (Status s = Statistics(fetcher, limits, now, report, stop); !s.ok()) return s;
+  // What a fetch that was interrupted would say is not so.
+  if (!stop.stop_requested())
+    if (Status s = AddHealth(now, health, cause); !s.ok()) return s;
+  if (Status s = SendFacts(hub, report); !s.ok()) return s;
   return state_.sending ? FinishSending(hub, report) : Status::Ok();
 }
 
@@ -264,8 +284,31 @@ Status ProjectFeed::RemoveIndexes() {
   return Status::Ok();
 }
 
+Status ProjectFeed::AddHealth(double now, const Health& health, const std::string& cause) {
+  const bool failed_before = state_.failing_since > 0;
+  if (cause.empty()) {
+    state_.failing_since = 0;
+  } else if (!failed_before) {
+    state_.failing_since = now;
+  }
+  wire::FeedHealth fact{.condition = ConditionOf(health.state)};
+  const bool known = fact.condition != wire::FeedCondition::kUnknown;
+  if (!cause.empty()) {
+    if (!known || health.state == HealthState::kFine) fact.condition = wire::FeedCondition::kUnreachable;
+    fact.reason = "fetching the statistics has failed since " +
+                  TimeText(state_.failing_since, "%Y-%m-%d %H:%M UTC") + ": " + cause;
+  } else if (!known) {
+    if (!failed_before) return Status::Ok();
+    fact = {.condition = wire::FeedCondition::kFine, .reason = "the statistics can be fetched again"};
+  }
+  for (const std::string& reason : health.reasons)
+    if (known && fact.reason.size() < kLongestReasons)
+      fact.reason += (fact.reason.empty() ? "" : "; ") + reason;
+  return AddFact(now, "health", std::move(fact));
+}
+
 Status ProjectFeed::Facts(Fetcher& fetcher, const FetchLimits& limits, double now, const ReportFeed& report,
-                          const std::stop_token& stop) {
+                          const std::stop_token& stop, Health* health) {
   if (project_.url.empty()) return Status::Ok();
   const std::string base = WithSlash(project_.url);
   const std::string path = In("answer");
@@ -289,16 +332,7 @@ Status ProjectFeed::Facts(Fetcher& fetcher, const FetchLimits& limits, double no
     auto status = ParseServerStatus(DocumentBytes(path), "server_status.php");
     if (auto* good = std::get_if<ServerStatus>(&status)) evidence.status = std::move(*good);
   }
-  const Health health = HealthOf(evidence, {});
-  if (ConditionOf(health.state) != wire::FeedCondition::kUnknown) {
-    std::string reasons;
-    for (const std::string& reason : health.reasons)
-      if (reasons.size() < kLongestReasons) reasons += (reasons.empty() ? "" : "; ") + reason;
-    if (Status s = AddFact(now, "health",
-                           wire::FeedHealth{.condition = ConditionOf(health.state), .reason = reasons});
-        !s.ok())
-      return s;
-  }
+  *health = HealthOf(evidence, {});
   answer = fetch("app_versions.php");
   if (answer.outcome != FetchOutcome::kFetched) {
     if (answer.failure != FetchFailure::kMissing) report(answer.text);
@@ -317,7 +351,7 @@ Status ProjectFeed::Facts(Fetcher& fetcher, const FetchLimits& limits, double no
 // ---- Statistics ---------------------------------------------------------------------------------------------
 
 Status ProjectFeed::Statistics(Fetcher& fetcher, const FetchLimits& limits, double now,
-                               const ReportFeed& report, const std::stop_token& stop) {
+                               const ReportFeed& report, const std::stop_token& stop, std::string* cause) {
   auto folder = FeedFolder::Open(In("files"));
   if (!folder.ok()) return folder.status();
   ExportRequest wanted{.base_url = project_.statistics, .now = now};
@@ -334,10 +368,11 @@ Status ProjectFeed::Statistics(Fetcher& fetcher, const FetchLimits& limits, doub
   const ExportFetch fetched = FetchExport(fetcher, *folder, wanted, own, stop);
   if (stop.stop_requested()) return Status::Ok();
   state_.history.last_attempt = now;
-  if (const std::string failed = FailureOf(fetched, state_); !failed.empty()) {
+  if (FetchProblem failed = ProblemOf(fetched, state_); !failed.text.empty()) {
     ++state_.history.failures;
     state_.history.retry_after = RetryAfter(fetched.retry_after, now).value_or(0);
-    report(failed);
+    report(failed.text);
+    *cause = std::move(failed.cause);
     return Save();
   }
   // While the hub refuses the edition, it is repeated less and less often.

@@ -24,6 +24,7 @@
 #include "services/hub/collector/feed_state.h"
 #include "services/hub/feeds/fetch_schedule.h"
 #include "services/hub/feeds/fetcher.h"
+#include "services/hub/feeds/project_health.h"
 
 namespace cobblestone::hub {
 
@@ -87,11 +88,14 @@ class ProjectFeed {
 
   [[nodiscard]] std::string In(const std::string& name) const { return directory_ + "/" + name; }
   Status Save() { return SaveFeedState(In("state.json"), state_); }
-  // What the project says about itself: its condition and its app versions.
+  // What the project says about itself: its app versions, and to *health its condition.
   Status Facts(Fetcher& fetcher, const FetchLimits& limits, double now, const ReportFeed& report,
-               const std::stop_token& stop);
+               const std::stop_token& stop, Health* health);
+  // *cause: why the fetch failed, for everybody; empty: it did not.
   Status Statistics(Fetcher& fetcher, const FetchLimits& limits, double now, const ReportFeed& report,
-                    const std::stop_token& stop);
+                    const std::stop_token& stop, std::string* cause);
+  // The condition as the hub shows it: what the project says, and why its statistics cannot be fetched.
+  Status AddHealth(double now, const Health& health, const std::string& cause);
   Status FinishSending(HubIntake& hub, const ReportFeed& report);
   // The hub has refused an event of the edition itself: it has not taken effect.
   Status RepeatEdition();

@@ -87,6 +87,8 @@ struct FetchResult {
   std::string retry_after{};
   std::uint64_t bytes = 0;
   std::string text{};  // for people: URL without query, and what happened
+  // For everybody: what happened, without the URL, of which a part may be known to the hub alone. Empty: no failure.
+  std::string cause{};
 };
 
 class Fetcher {
