@@ -23,7 +23,7 @@ Result<RefusalsPoint> RefusedSoFar(Client& client) {
 Result<Refusals> RefusedSince(Client& client, const RefusalsPoint& from, std::optional<ProjectId> project) {
   Question question{.path = "/refused/count",
                     .parameters = {{"from", std::to_string(from.number)}, {"since", from.since}}};
-  if (project) question.parameters["project"] = std::to_string(project->value);
+  if (project) question.parameters["of_project"] = std::to_string(project->value);
   auto answer = client.Ask(question);
   if (!answer.ok()) return answer.status();
   Refusals refusals{.all = answer->value("events", std::uint64_t{0}),

@@ -58,7 +58,7 @@ Result<json> Point(const RefusedSource& source) {
 Result<json> Count(Parameters& parameters, const RefusedSource& source) {
   const auto from = parameters.Optional<std::uint64_t>("from", 0);
   const auto since = parameters.Has("since") ? parameters.Numbers("since") : std::vector<std::uint64_t>();
-  const auto project = parameters.Optional<std::uint64_t>("project", 0);  // 0: of every project
+  const auto project = parameters.Optional<std::uint64_t>("of_project", 0);  // 0: of every project
   if (!parameters.status().ok()) return parameters.status();
   std::map<std::pair<std::string, std::uint32_t>, std::uint64_t> ends;
   const auto places = EventPlaces(source.partitions);

@@ -337,6 +337,20 @@ TEST_F(HubCollect, WhatTheHubRefusesIsNotSentAndIsSentAgain) {
   EXPECT_EQ(User(2, "7.000000")["name"], "Bo");
 }
 
+// An operator adds a project to the configuration, and starts the collector again, but not the hub.
+TEST_F(HubCollect, AProjectThatTheRunningHubHasNotHeardOfIsCollected) {
+  std::ifstream file(dir_ / "served.yaml");
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string known = "id: 4, name: Rosewood";
+  ASSERT_NE(text.find(known), std::string::npos);
+  std::ofstream(dir_ / "more.yaml") << text.replace(text.find(known), known.size(), "id: 5, name: Elm");
+  project_.Export(kMonday, {{1, "100.000000", "Ann"}}, "100.000000");
+  const Finished done =
+      RunProgram(dir_.path(), {"hub", "collect", "--once", "--private-addresses", "--config", "more.yaml"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("is complete"));
+}
+
 TEST_F(HubCollect, AfterTheLossOfItsDirectoryTheNextEditionIsWhole) {
   project_.Export(kMonday, {{1, "100.000000", "Ann"}, {2, "7.000000", "Bo"}}, "107.000000");
   Collect();

@@ -145,7 +145,7 @@ TEST_F(EditionMaker, HoldsTwoRecordsOfOneIdThatDiffer) {
   const std::string bo = User(2, "Bo", "2.0");
   EXPECT_TRUE(Try(1, {ann + bo + ann}, 2, "3.0").accepted) << "the same record twice is one";
   const MadeEdition other = Try(1, {ann + bo + User(1, "Ann", "9.0")}, 2, "3.0");
-  EXPECT_FALSE(other.accepted) << "nobody knows whether 1 or 9 is right";
+  EXPECT_FALSE(other.accepted) << "either 1 or 9 is wrong";
   EXPECT_EQ(other.reason, "user_0.xml:22: one id has two records with different contents (id 1)");
   EXPECT_TRUE(other.refused[0]);
   EXPECT_FALSE(other.confirmable);

@@ -35,7 +35,7 @@ wire::AccountKind KindOf(RecordKind kind) {
   return wire::AccountKind::kTeam;
 }
 
-// A record whose id an earlier record of the set has. Until the index is written nobody knows the contents of that one.
+// A record whose id an earlier record of the set has. The index, once it is written, has the hash of the earlier record.
 struct Repetition {
   std::uint64_t id = 0;
   std::uint64_t hash = 0;
@@ -135,7 +135,7 @@ class Maker {
     return Status::Ok();
   }
 
-  // One record a second time is harmless. Two records of one id do not add up, and nobody can say which one counts.
+  // One record a second time is harmless. Two different records of one id do not add up, and either may be the right one.
   Status CompareRepetitions(std::size_t n) {
     if (!repetitions_) return Status::Ok();
     const RecordKind kind = kRecordKinds[n];
