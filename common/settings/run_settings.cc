@@ -235,7 +235,7 @@ class Reader {
     static constexpr std::string_view kKeys[] = {
         "id",         "name",          "events_per_second",      "bytes_per_second", "url",
         "statistics", "ownership_key", "points_per_cobblestone", "shared_account",   "erase_after",
-        "hub_project"};
+        "fetch_time", "hub_project"};
     EachKey(map, "projects.", [&](const std::string& name, Place place, const YAML::Node& value, Place at) {
       if (name == "id" || name == "hub_project") {
         const auto id = value.IsScalar() ? ParseQuantity(Quantity::kCount, value.Scalar())
@@ -271,7 +271,7 @@ class Reader {
                   ": contains a user name or a password; allowed: a URL without them, because everybody sees it");
         (name == "url" ? project.url : project.statistics) = text;
       } else if (name == "ownership_key" || name == "points_per_cobblestone" || name == "shared_account" ||
-                 name == "erase_after") {
+                 name == "erase_after" || name == "fetch_time") {
         ReadFeedFact(name, value, at, project);
       } else {
         UnknownAmong(place, name, "projects.", kKeys);
@@ -294,6 +294,12 @@ class Reader {
         wrong("a number from 1e-9 to 1e9, such as 7");
     } else if (name == "shared_account") {
       if (!YAML::convert<bool>::decode(value, project.shared_account)) wrong("true or false");
+    } else if (name == "fetch_time") {
+      const auto duration = ParseQuantity(Quantity::kDuration, text);
+      if (!duration.ok() || Duration(*duration) < std::chrono::seconds(1) ||
+          Duration(*duration) > std::chrono::hours(24))
+        return wrong("a duration from 1 s to 1 d, such as 2 h");
+      project.fetch_time = Duration(*duration);
     } else {
       const auto duration = ParseQuantity(Quantity::kDuration, text);
       if (!duration.ok() || Duration(*duration) < std::chrono::hours(24))
@@ -328,11 +334,11 @@ class Reader {
       const bool collected = !project.url.empty() || !project.statistics.empty();
       const bool described = !project.ownership_key.empty() || project.points_per_cobblestone > 0 ||
                              project.shared_account || project.erase_after;
-      if (s.role != Role::kHub && (collected || described))
+      if (s.role != Role::kHub && (collected || described || project.fetch_time))
         Error(
             GivenAt({"role", std::string(kProjectsKey)}),
-            "projects.url, statistics, ownership_key, points_per_cobblestone, shared_account and erase_after are "
-            "for role: hub; hub.url names the hub of a pipeline of projects");
+            "projects.url, statistics, ownership_key, points_per_cobblestone, shared_account, erase_after and "
+            "fetch_time are for role: hub; hub.url names the hub of a pipeline of projects");
       if (s.role == Role::kHub && described && !collected)
         Error(
             GivenAt({std::string(kProjectsKey)}),

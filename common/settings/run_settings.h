@@ -189,6 +189,7 @@ struct ProjectEntry {
   bool shared_account = false;        // the accounts belong to an account manager
   std::optional<Duration>
       erase_after{};  // texts of accounts that the project no longer exports; absent: 30 days
+  std::optional<Duration> fetch_time{};  // for one export of the project; absent: 30 minutes
   // role: project. The hub's number of this project, whose accounts are pushed to hub.url; none: they are not.
   std::optional<ProjectId> hub_project{};
 };

@@ -11,6 +11,7 @@
 #include "common/wire/events/event_codec.h"
 #include "services/events/event_stream.h"
 #include "services/events/foreign_file.h"
+#include "services/gateway/rights/operator_field.h"
 #include "services/intake/block_maker.h"
 
 namespace cobblestone::access {
@@ -67,6 +68,19 @@ ReadLine Read(const BatchLines& lines, LineDecoder& decoder) {
   return {.line = intake::NotAnEvent(lines.raw(), problem), .routing = {}, .problem = std::move(problem)};
 }
 
+// Why the sender may not send the event; empty: it may.
+std::string WhyForbidden(const gateway::IngestRights& rights, const ReadLine& read) {
+  const wire::Routing& routing = read.routing;
+  const std::string kind(wire::EventKindName(routing.kind));
+  if (!rights.May(routing.project, routing.kind))
+    return "an event of kind " + kind + " of project " + std::to_string(routing.project.value);
+  if (rights.MayDecideForHub()) return {};
+  const std::string_view field = gateway::OperatorField(routing.kind, read.line.envelope);
+  if (field.empty()) return {};
+  return "a " + kind + " event with the field " + std::string(field) +
+         ", which only the operator of the hub decides";
+}
+
 bool HasRoom(const std::vector<gateway::BadEventLine>& list) { return list.size() < kMaxListed; }
 
 // Fills the bad and forbidden lines of `outcome`. `queue` gets each JSON line that is not blank, so that no line is
@@ -100,12 +114,10 @@ Status CheckLines(const gateway::EventBatch& batch, std::uint64_t known, gateway
       ++outcome->bad_lines;
       if (HasRoom(outcome->bad)) outcome->bad.push_back({.line = line, .reason = read.problem});
       if (!batch.refuse_bad_lines && !HasRoom(outcome->bad)) return Status::Ok();
-    } else if (batch.rights != nullptr && !read.line.envelope.empty() &&
-               !batch.rights->May(read.routing.project, read.routing.kind)) {
-      outcome->forbidden.push_back({.line = line,
-                                    .reason = "an event of kind " +
-                                              std::string(wire::EventKindName(read.routing.kind)) +
-                                              " of project " + std::to_string(read.routing.project.value)});
+    } else if (batch.rights != nullptr && !read.line.envelope.empty()) {
+      std::string why = WhyForbidden(*batch.rights, read);
+      if (why.empty()) continue;
+      outcome->forbidden.push_back({.line = line, .reason = std::move(why)});
       if (!HasRoom(outcome->forbidden)) return Status::Ok();
     }
   }

@@ -20,14 +20,17 @@ Result<RefusalsPoint> RefusedSoFar(Client& client) {
   return RefusalsPoint{.number = answer->value("all", std::uint64_t{0}), .since = answer->value("since", "")};
 }
 
-Result<Refusals> RefusedSince(Client& client, const RefusalsPoint& from) {
-  auto answer = client.Ask({.path = "/refused/count",
-                            .parameters = {{"from", std::to_string(from.number)}, {"since", from.since}}});
+Result<Refusals> RefusedSince(Client& client, const RefusalsPoint& from, std::optional<ProjectId> project) {
+  Question question{.path = "/refused/count",
+                    .parameters = {{"from", std::to_string(from.number)}, {"since", from.since}}};
+  if (project) question.parameters["of_project"] = std::to_string(project->value);
+  auto answer = client.Ask(question);
   if (!answer.ok()) return answer.status();
   Refusals refusals{.all = answer->value("events", std::uint64_t{0}),
                     .results = answer->value("results", std::uint64_t{0}),
                     .derived = answer->value("derived", std::uint64_t{0}),
                     .by_reason = (*answer)["reasons"].get<std::map<std::string, std::uint64_t>>(),
+                    .by_kind = (*answer)["kinds"].get<std::map<std::string, std::uint64_t>>(),
                     .earlier = answer->value("earlier", std::uint64_t{0}),
                     .first = (*answer)["first"].get<std::vector<json>>(),
                     .lines = {}};

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "common/base/ids.h"
 #include "services/access/client.h"
 
 namespace cobblestone::access {
@@ -23,6 +25,7 @@ struct Refusals {
   std::uint64_t results = 0;                       // completions among them
   std::uint64_t derived = 0;                       // claims and grants made from accepted events
   std::map<std::string, std::uint64_t> by_reason;  // of `all` and `derived`
+  std::map<std::string, std::uint64_t> by_kind;    // of `all`: "feed_account"
   std::uint64_t earlier = 0;                       // events refused after the point, appended before it
   std::vector<nlohmann::json> first;               // records of RefusedList
   std::vector<std::uint64_t> lines;                // of `first`, from 1; 0 if unknown
@@ -34,7 +37,9 @@ struct Refusals {
 Result<RefusalsPoint> RefusedSoFar(Client& client);
 // Call it when everything sent is processed; does not set `lines`. Lines that were never events are not included, and an
 // event that several stages refuse counts once.
-Result<Refusals> RefusedSince(Client& client, const RefusalsPoint& from);
+// `project`: of its events, and of those of no project.
+Result<Refusals> RefusedSince(Client& client, const RefusalsPoint& from,
+                              std::optional<ProjectId> project = std::nullopt);
 
 // Prints "3 events were refused: UNKNOWN_APP 2 ..." and the first refusals; prints nothing if there are none.
 void PrintRefusals(const Refusals& refusals);

@@ -58,6 +58,7 @@ Result<json> Point(const RefusedSource& source) {
 Result<json> Count(Parameters& parameters, const RefusedSource& source) {
   const auto from = parameters.Optional<std::uint64_t>("from", 0);
   const auto since = parameters.Has("since") ? parameters.Numbers("since") : std::vector<std::uint64_t>();
+  const auto project = parameters.Optional<std::uint64_t>("of_project", 0);  // 0: of every project
   if (!parameters.status().ok()) return parameters.status();
   std::map<std::pair<std::string, std::uint32_t>, std::uint64_t> ends;
   const auto places = EventPlaces(source.partitions);
@@ -68,10 +69,12 @@ Result<json> Count(Parameters& parameters, const RefusedSource& source) {
   std::uint64_t derived = 0;
   std::uint64_t earlier = 0;
   std::map<std::string, std::uint64_t> reasons;
+  std::map<std::string, std::uint64_t> kinds;
   json first = json::array();
   // Several stages, or several partitions, may refuse one record.
   std::set<std::tuple<std::string, std::uint32_t, std::uint64_t>> seen;
   const auto all = ReadDecoded(source, from, [&](std::uint64_t number, const wire::Refused& refused) {
+    if (project != 0 && refused.project && refused.project.value != project) return true;
     if (!refused.source.empty() || !seen.emplace(refused.topic, refused.partition, refused.offset).second)
       return true;
     const auto end = ends.find({refused.topic, refused.partition});
@@ -82,13 +85,17 @@ Result<json> Count(Parameters& parameters, const RefusedSource& source) {
     const bool is_event = !view::IsDerived(refused);
     ++(is_event ? events : derived);
     ++reasons[std::string(wire::RefusalReasonName(refused.refusal.reason))];
-    if (is_event && wire::PeekKind(refused.original) == wire::EventKind::kCompletion) ++results;
+    if (is_event) {
+      const wire::EventKind kind = wire::PeekKind(refused.original).value_or(wire::EventKind::kNone);
+      if (kind == wire::EventKind::kCompletion) ++results;
+      ++kinds[std::string(wire::EventKindName(kind))];
+    }
     if (first.size() < kRefusalsFirst) first.push_back(view::RefusedJson(number, refused));
     return true;
   });
   if (!all.ok()) return all.status();
-  return json{{"events", events},   {"results", results},        {"derived", derived}, {"reasons", reasons},
-              {"earlier", earlier}, {"first", std::move(first)}, {"all", *all}};
+  return json{{"events", events}, {"results", results}, {"derived", derived},        {"reasons", reasons},
+              {"kinds", kinds},   {"earlier", earlier}, {"first", std::move(first)}, {"all", *all}};
 }
 
 json OneOf(std::uint64_t number, const wire::Refused& refused) {

@@ -37,11 +37,12 @@ using EventSender = std::function<Status(const std::vector<std::string>& events)
 //     {"refused": [...], "all"}: records from number N on, or the L newest, ascending; `reasons`: only these
 // /refused/point
 //     {"all", "since"}: a point in the refused records and in the events, for /refused/count
-// /refused/count?from=N&since=S
-//     Of the refused records from number N on: {"events", "results", "derived", "reasons": {name: number}, "earlier",
-//     "first": [...]}. "events" were appended after the point, "results" are completions among them, "earlier" are
-//     events appended before the point, "derived" are claims and grants that the stages made from accepted events.
-//     "reasons" and "first" are of "events" and "derived". Lines that are not events are not counted.
+// /refused/count?from=N&since=S[&of_project=P]
+//     Of the refused records from number N on: {"events", "results", "derived", "reasons": {name: number}, "kinds": {name:
+//     number}, "earlier", "first": [...]}. "events" were appended after the point, "results" are completions among them,
+//     "earlier" are events appended before the point, "derived" are claims and grants that the stages made from accepted
+//     events. "reasons" and "first" are of "events" and "derived", "kinds" of "events". Lines that are not events are not
+//     counted. `of_project`: only events of this project, which the pipeline need not know, and of none, such as barriers.
 // InvalidArgument: a parameter is not a number, or too large.
 Result<nlohmann::json> AnswerRefused(const Question& question, const RefusedSource& source);
 inline constexpr std::size_t kRefusalsFirst = 20;  // "first"

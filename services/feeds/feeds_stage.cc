@@ -271,13 +271,18 @@ void FeedsStage::OnProof(const RecordView& record, const EventHead& head, const 
   if (project == nullptr)
     return stage::Refuse(record, head.project, RefusalReason::kUnknownProject, "register the project first",
                          out);
-  const auto find = [this](std::string_view url) {
-    std::optional<ProjectId> found;  // the smallest number: rows have no order
+  const auto find = [this](std::string_view url) -> Result<ProjectId> {
+    std::optional<ProjectId> found;
+    std::size_t count = 0;
     projects_.ForEach([&](const stream::Key& key, const ProjectRow& row) {
-      if (ComparableUrl(row.project.url) == url && (!found || key.project < found->value))
-        found = ProjectId(key.project);
+      if (row.project.retired || ComparableUrl(row.project.url) != url) return;
+      found = ProjectId(key.project);
+      ++count;
     });
-    return found;
+    if (count == 1) return *found;
+    return Status::InvalidArgument(
+        count == 0 ? "no project of this hub has the URL in the statement"
+                   : "several projects of this hub say that the URL in the statement is theirs");
   };
   auto fact = FactOfProof(proof, head.project, project->project, DayOf(head.time), find);
   if (!fact.ok())

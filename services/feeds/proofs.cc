@@ -41,7 +41,7 @@ Result<IdentityFact> FactOfProof(const wire::OwnershipProof& proof, ProjectId pr
   if (!statement.ok()) return statement.status();
   if (statement->kind == StatementKind::kJoins) {
     const auto other = find_project(ComparableUrl(statement->other_url));
-    if (!other) return Status::InvalidArgument("no project of this hub has the URL in the statement");
+    if (!other.ok()) return other.status();
     if (*other == project && statement->other_user == statement->user)
       return Status::InvalidArgument("the proof joins an account to itself");
     return IdentityFact{.kind = IdentityFactKind::kOwnership,

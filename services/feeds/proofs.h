@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string_view>
 
 #include "common/base/ids.h"
@@ -16,8 +15,9 @@ namespace cobblestone::feeds {
 // The form in which master URLs are compared: lower case, without scheme and final slashes.
 std::string ComparableUrl(std::string_view url);
 
-// The project with this URL (ComparableUrl); none: no project has it.
-using FindProject = std::function<std::optional<ProjectId>(std::string_view comparable_url)>;
+// The project with this URL (ComparableUrl). kInvalidArgument: none has it, or several. A project says its URL itself, so it
+// could take over the statements about another one.
+using FindProject = std::function<Result<ProjectId>(std::string_view comparable_url)>;
 
 // `signer`: as the project of the envelope is registered. `day`: of the event. kInvalidArgument, with a message for whoever
 // handed the proof in: the project has no key or has not signed this, or the statement is not one for a hub. The message

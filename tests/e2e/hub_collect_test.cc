@@ -21,6 +21,8 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
 
 constexpr std::uint64_t kMonday = 1790000000;
 constexpr std::uint64_t kDay = 86400;
@@ -50,6 +52,10 @@ class Project {
         [](const httplib::Request&, httplib::Response& response) { response.body = ""; });
     server_.Get("/.*", [this](const httplib::Request& request, httplib::Response& response) {
       const std::lock_guard lock(mutex_);
+      if (const auto failure = failures_.find(request.path); failure != failures_.end()) {
+        response.status = failure->second;
+        return;
+      }
       const auto file = files_.find(request.path);
       if (file == files_.end()) {
         response.status = 404;
@@ -74,6 +80,16 @@ class Project {
     const std::lock_guard lock(mutex_);
     files_[path] = text;
   }
+  // From now on the path has this status. 0: as before.
+  void Fail(const std::string& path, int status) {
+    const std::lock_guard lock(mutex_);
+    failures_[path] = status;
+    if (status == 0) failures_.erase(path);
+  }
+  void Remove(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    files_.erase(path);
+  }
   // From now on no file has ever changed, as an overlooked cache says.
   void BeStuck() {
     const std::lock_guard lock(mutex_);
@@ -93,6 +109,7 @@ class Project {
   httplib::Server server_;
   std::mutex mutex_;
   std::map<std::string, std::string> files_;
+  std::map<std::string, int> failures_;
   bool stuck_ = false;
   int port_ = 0;
   std::thread thread_;
@@ -114,6 +131,14 @@ class HubCollect : public ::testing::Test {
         dir_.path(), {"hub", "collect", "--once", "--private-addresses", "--config", "served.yaml"});
     EXPECT_EQ(done.code, 0) << done.err;
     return done.err;
+  }
+  // The same with a clock that is wrong by so many seconds; its exit code and its log.
+  std::pair<int, std::string> CollectAt(std::int64_t seconds) {
+    Background collector(
+        dir_.path(), {"hub", "collect", "--once", "--private-addresses", "--config", "served.yaml"}, "",
+        {{"LD_PRELOAD", COBBLESTONE_OTHER_CLOCK}, {"COBBLESTONE_OTHER_CLOCK", std::to_string(seconds)}});
+    const int code = collector.Wait();
+    return {code, collector.err()};
   }
   // An answer about the project once `wanted` of it is true, because answers lag behind the pipeline. Null: 404.
   json GetOnce(const std::string& path, const std::function<bool(const json&)>& wanted) {
@@ -280,6 +305,52 @@ TEST_F(HubCollect, ABrokenFigureHoldsTheFileWithItsLine) {
   EXPECT_TRUE(Unknown(1));
 }
 
+// Events that are three days ahead of the hub are refused. The collector says so, counts none of them as sent, and sends them
+// again once its clock is right.
+TEST_F(HubCollect, WhatTheHubRefusesIsNotSentAndIsSentAgain) {
+  project_.Export(kMonday, {{1, "100.000000", "Ann"}}, "100.000000");
+  const auto [code, log] = CollectAt(3 * 86400);
+  EXPECT_EQ(code, 1) << log;
+  EXPECT_THAT(log, HasSubstr("FROM_THE_FUTURE"));
+  EXPECT_THAT(log, HasSubstr("the hub has refused what was sent about the project"));
+  EXPECT_THAT(log, HasSubstr("the hub has refused edition ")) << "of a project that it does not know";
+  EXPECT_THAT(log, Not(HasSubstr("is complete")));
+  EXPECT_THAT(log, HasSubstr("accepted=2 refused=3"))
+      << "the account, and a barrier, which belongs to no project";
+  EXPECT_TRUE(Unknown(1));
+
+  EXPECT_THAT(Collect(), HasSubstr("is complete"));
+  json project = Editions(1);
+  EXPECT_EQ(project["name"], "Rosewood");
+  EXPECT_EQ(project["points_per_cobblestone"], 7);
+  EXPECT_EQ(User(1, "100.000000")["name"], "Ann");
+
+  // Without tables.xml an edition has the collector's time. The accounts that are refused are not taken as known.
+  project_.Export(kMonday + kDay, {{1, "125.000000", "Ann"}, {2, "7.000000", "Bo"}}, "132.000000");
+  project_.Remove("/stats/tables.xml");
+  EXPECT_EQ(CollectAt(3 * 86400).first, 1) << "the refused held edition is no edition";
+  (void)Editions(1);
+  project_.Export(kMonday + kDay, {{1, "125.000000", "Ann"}, {2, "7.000000", "Bo"}}, "132.000000");
+  EXPECT_THAT(Collect(), HasSubstr("is complete"));
+  project = Editions(2);
+  EXPECT_EQ(project["editions"][0]["whole"], true);
+  EXPECT_EQ(User(2, "7.000000")["name"], "Bo");
+}
+
+// An operator adds a project to the configuration, and starts the collector again, but not the hub.
+TEST_F(HubCollect, AProjectThatTheRunningHubHasNotHeardOfIsCollected) {
+  std::ifstream file(dir_ / "served.yaml");
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string known = "id: 4, name: Rosewood";
+  ASSERT_NE(text.find(known), std::string::npos);
+  std::ofstream(dir_ / "more.yaml") << text.replace(text.find(known), known.size(), "id: 5, name: Elm");
+  project_.Export(kMonday, {{1, "100.000000", "Ann"}}, "100.000000");
+  const Finished done =
+      RunProgram(dir_.path(), {"hub", "collect", "--once", "--private-addresses", "--config", "more.yaml"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("is complete"));
+}
+
 TEST_F(HubCollect, AfterTheLossOfItsDirectoryTheNextEditionIsWhole) {
   project_.Export(kMonday, {{1, "100.000000", "Ann"}, {2, "7.000000", "Bo"}}, "107.000000");
   Collect();
@@ -348,6 +419,50 @@ TEST_F(HubCollect, TheConditionOfAProjectIsAFact) {
       GetOnce("", [](const json& data) { return data.is_object() && data["condition"] == "stopped"; });
   EXPECT_EQ(project["name"], "Rosewood");
   EXPECT_EQ(project["condition"], "stopped") << project;
+}
+
+// An operator sees why a project is silent, and since when, without the log of the collector. The address of the files may be
+// a secret of the hub.
+TEST_F(HubCollect, WhyAFetchFailsIsPartOfTheCondition) {
+  project_.Export(kMonday, {{1, "100.000000", "Ann"}}, "100.000000");
+  Collect();
+  EXPECT_EQ(Editions(1)["condition"], "unknown") << "the project publishes no condition";
+  const auto failing = [&](const std::string& cause) {
+    Collect();
+    json project = GetOnce("", [&](const json& data) {
+      return data.is_object() && data.value("condition_reason", "").find(cause) != std::string::npos;
+    });
+    EXPECT_EQ(project["condition"], "unreachable") << project;
+    EXPECT_THAT(project["condition_reason"].get<std::string>(),
+                MatchesRegex("fetching the statistics has failed since 2[0-9-]* [0-9:]* UTC: .*"));
+    EXPECT_THAT(project["condition_reason"].get<std::string>(), Not(HasSubstr("127.0.0.1")));
+    EXPECT_THAT(project["condition_reason"].get<std::string>(), Not(HasSubstr("stats/")));
+    EXPECT_GT(project["condition_time"], kMonday);
+    return project;
+  };
+  const auto since = [](const json& project) {
+    return project["condition_reason"].get<std::string>().substr(0, 62);  // up to " UTC"
+  };
+  project_.Fail("/stats/tables.xml", 503);
+  const json first = failing("tables.xml (server_error): the server answered 503");
+  project_.Fail("/stats/tables.xml", 0);
+  project_.Serve("/stats/tables.xml", "<html><input type=\"password\"></html>");
+  const json page =
+      failing("tables.xml (password_page): the server answered 200 with a page that asks for a password");
+  EXPECT_EQ(since(page), since(first));
+  project_.Serve("/stats/tables.xml", "<tables>\n<update_time>\x1b[31mnow</update_time>\n</tables>\n");
+  (void)failing("tables.xml (foreign): ");
+  project_.Export(kMonday + kDay, {{1, "101.000000", "Ann"}}, "101.000000");
+  project_.Remove("/stats/user.xml");
+  const json missing = failing("user_0.gz (missing): the server answered 404");
+  EXPECT_EQ(failing("user_0.gz (missing)")["condition_time"], missing["condition_time"]) << "said once";
+
+  project_.Export(kMonday + kDay, {{1, "101.000000", "Ann"}}, "101.000000");
+  EXPECT_THAT(Collect(), HasSubstr("is complete"));
+  const json repaired =
+      GetOnce("", [](const json& data) { return data.is_object() && data["condition"] == "fine"; });
+  EXPECT_EQ(repaired["condition"], "fine") << repaired;
+  EXPECT_EQ(repaired["condition_reason"], "the statistics can be fetched again");
 }
 
 // The statistics files of a Cobblestone project are those of any project. An export of changes alone has fewer records

@@ -68,6 +68,31 @@ TEST_F(HubProofs, ThatAreNotOfTheProjectAreRefusedWithAReason) {
   EXPECT_EQ(PersonTotal(2, 4711), "7.000000");
 }
 
+// Project 1 says that the URL of project 2 is its own, to add its user 4711 to the person of whoever names user 4711 there.
+TEST_F(HubProofs, AboutAUrlThatTwoProjectsClaimAreRefused) {
+  const SigningProject thief;
+  const SigningProject three;
+  Project(1, &thief);
+  Project(2);
+  Project(3, &three);
+  Complete(1, 1, 0, {User(4711, 1, 1000, 'a')}, true);
+  Complete(2, 1, 0, {User(4711, 1, 7, 'b')}, true);
+  Complete(3, 1, 0, {User(17, 1, 100, 'c')}, true);
+  wire::FeedProject claim{.name = "project 1", .url = "https://P2.example", .mode = wire::FeedMode::kDirect};
+  claim.present = wire::FeedProject::kRequired | wire::FeedProject::kUrl;
+  Add(1, 0.5, claim);
+  Proof(3, 1, three, "17 cobblestone joins https://p2.example/ 4711");
+  Proof(1, 1, thief, "4711 cobblestone joins https://p3.example/ 17", "https://p2.example/");
+  EXPECT_THAT(Refused(), ElementsAre(HasSubstr("several projects of this hub say that the URL")));
+  EXPECT_EQ(PersonTotal(3, 17), "100.000000");
+  // The operator ends the claim.
+  wire::FeedProject retired{.name = "project 1", .mode = wire::FeedMode::kDirect, .retired = true};
+  retired.present = wire::FeedProject::kRequired | wire::FieldBit(4);
+  Add(1, 2, retired);
+  Proof(3, 3, three, "17 cobblestone joins https://p2.example/ 4711");
+  EXPECT_EQ(Refused().size(), 1u);
+}
+
 TEST_F(HubProofs, ASharedAccountIsInNoSum) {
   Project(1);
   Project(2, nullptr, true);

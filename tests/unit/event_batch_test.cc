@@ -259,6 +259,50 @@ TEST_F(EventBatches, AForbiddenEventForbidsTheWholeBatch) {
   EXPECT_EQ(Take({.rights = &*rights, .body = kUser}).appended, 1u);
 }
 
+// A project says its name, mode and URL itself. What follows from the operator's decisions about it is the operator's to say.
+TEST_F(EventBatches, AProjectDecidesNothingThatIsTheHubOperators) {
+  const auto project = IngestRights::Parse("4", "feeds");
+  const auto by_the_operator = IngestRights::Parse("*", "feeds,hub_settings");
+  const std::string own =
+      R"({"id":"1","project":4,"time":1,"feed_project":{"name":"Elm","url":"https://elm.example/","mode":"FEED_MODE_DIRECT"}})";
+  EXPECT_EQ(Take({.rights = &*project, .body = own}).appended, 1u);
+  const auto about_project = [](const std::string& field) {
+    return R"({"id":"2","project":4,"time":1,"feed_project":{"name":"Elm","mode":"FEED_MODE_DIRECT",)" +
+           field + "}}\n";
+  };
+  const auto about_edition = [](const std::string& fields) {
+    return R"({"id":"3","project":4,"time":1,"feed_edition":{"edition":"5",)" + fields + "}}\n";
+  };
+  const std::vector<std::pair<std::string, std::string>> forbidden = {
+      {about_project(R"("retired":true)"), "retired"},
+      {about_project(R"("retired":false)"), "retired"},
+      {about_project(R"("ownership_key":"")"), "ownership_key"},
+      {about_project(R"("points_per_cobblestone":0.001)"), "points_per_cobblestone"},
+      {about_project(R"("shared_account":false)"), "shared_account"},
+      {about_project(R"("erase_after":1)"), "erase_after"},
+      {about_edition(R"("state":"EDITION_STATE_COMPLETE","released":true)"), "released"},
+      {about_edition(R"("state":"EDITION_STATE_COMPLETE","reason":"released by an operator")"), "reason"},
+  };
+  int number = 0;
+  for (const auto& [event, field] : forbidden) {
+    const std::string source = "of field " + std::to_string(++number);
+    const std::uint64_t before = seen_.events;
+    const auto outcome = Take({.source = source, .rights = &*project, .body = own + "\n" + event});
+    ASSERT_EQ(outcome.forbidden.size(), 1u) << event;
+    EXPECT_EQ(outcome.forbidden[0].line, 1u) << event;
+    EXPECT_THAT(outcome.forbidden[0].reason,
+                HasSubstr("event with the field " + field + ", which only the operator of the hub decides"));
+    EXPECT_EQ(seen_.events, before) << "the batch is refused whole";
+    EXPECT_EQ(Take({.source = source, .rights = &*by_the_operator, .body = event}).appended, 1u) << event;
+    EXPECT_EQ(Take({.source = source + ", local", .body = event}).appended, 1u) << event;
+  }
+  for (const char* fields : {R"("state":"EDITION_STATE_BEGUN","whole":true)",
+                             R"("state":"EDITION_STATE_HELD","reason":"the project's disk is full")",
+                             R"("state":"EDITION_STATE_COMPLETE")"})
+    EXPECT_EQ(Take({.source = fields, .rights = &*project, .body = about_edition(fields)}).appended, 1u)
+        << fields;
+}
+
 TEST_F(EventBatches, ASourceBelongsToTheSenderThatUsedItFirst) {
   const Sender first{.name = "", .digest = "sha256:aa"};
   const Sender other{.name = "", .digest = "sha256:bb"};

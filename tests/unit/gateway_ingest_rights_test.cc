@@ -78,6 +78,14 @@ TEST(IngestRights, ABarrierBelongsToNoProject) {
   EXPECT_FALSE(Of("7,0", "members").May(ProjectId(7), EventKind::kBarrier));
 }
 
+TEST(IngestRights, SettingsOfAHubAreAKindOfTheirOwnAndNoEvents) {
+  for (const char* token : kKinds) EXPECT_FALSE(Of("*", token).MayDecideForHub()) << token;
+  EXPECT_TRUE(Of("4", "feeds,hub_settings").MayDecideForHub());
+  EXPECT_TRUE(Of("4", "all").MayDecideForHub());
+  for (const EventKind kind : AllKinds())
+    EXPECT_FALSE(Of("*", "hub_settings").May(ProjectId(1), kind)) << wire::EventKindName(kind);
+}
+
 TEST(IngestRights, AnUnknownKindOfEventNeedsEveryKind) {
   for (const char* token : kKinds) EXPECT_FALSE(Of("1", token).May(ProjectId(1), EventKind::kNone)) << token;
   EXPECT_TRUE(Of("1", "all").May(ProjectId(1), EventKind::kNone));

@@ -75,6 +75,7 @@ class EditionMaker : public ::testing::Test {
   }
 
   std::string hosts_;  // at most one; empty: no file
+  testing::TempDir dir_;
 
  private:
   std::map<std::uint64_t, wire::FeedAccount> Accounts() {
@@ -94,7 +95,6 @@ class EditionMaker : public ::testing::Test {
     return accounts;
   }
 
-  testing::TempDir dir_;
   std::array<KindMemory, kRecordKinds.size()> memory_{};
 };
 
@@ -139,6 +139,21 @@ TEST_F(EditionMaker, CountsAnIdInTwoFilesOfASetOnce) {
 }
 
 // The hub would refuse the event, and the edition would lack the account.
+// Between the two records of an id are others, or the end of a file: the reader alone sees two records in a row only.
+TEST_F(EditionMaker, HoldsTwoRecordsOfOneIdThatDiffer) {
+  const std::string ann = User(1, "Ann", "1.0");
+  const std::string bo = User(2, "Bo", "2.0");
+  EXPECT_TRUE(Try(1, {ann + bo + ann}, 2, "3.0").accepted) << "the same record twice is one";
+  const MadeEdition other = Try(1, {ann + bo + User(1, "Ann", "9.0")}, 2, "3.0");
+  EXPECT_FALSE(other.accepted) << "either 1 or 9 is wrong";
+  EXPECT_EQ(other.reason, "user_0.xml:22: one id has two records with different contents (id 1)");
+  EXPECT_TRUE(other.refused[0]);
+  EXPECT_FALSE(other.confirmable);
+  const MadeEdition in_a_set = Try(1, {ann + bo, User(3, "Cem", "3.0") + User(2, "Bo", "2.5")}, 3, "6.0");
+  EXPECT_EQ(in_a_set.reason, "user_1.xml:12: one id has two records with different contents (id 2)");
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "work/user.repeated"));
+}
+
 TEST_F(EditionMaker, CutsATextThatAnEventCannotHave) {
   std::string longer(wire::kMaxName - 1, 'x');
   const auto made =

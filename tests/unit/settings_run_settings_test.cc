@@ -248,7 +248,7 @@ TEST(RunSettings, AnErrorNamesTheLineTheValueAndTheAllowedValues) {
       // Only the catalogue event of an app sets its policy.
       {"projects: [{id: 2, name: a, defaults: {policy: boinc}}]",
        "site.yaml:1:29: projects.defaults: unknown option; allowed here: id, name, events_per_second, "
-       "bytes_per_second, url, statistics, ownership_key, points_per_cobblestone, shared_account, erase_after, hub_project"},
+       "bytes_per_second, url, statistics, ownership_key, points_per_cobblestone, shared_account, erase_after, fetch_time, hub_project"},
       {"projects: [{id: 2, name: a, events_per_second: -1}]",
        "site.yaml:1:48: projects.events_per_second: found \"-1\", which is negative; allowed: a number from 0 "
        "to 1000000000"},
@@ -323,6 +323,19 @@ TEST(RunSettings, WhatTheCollectorSendsAboutAProjectNeedsACollectedProject) {
       ErrorsIn(
           "role: hub\nprojects: [{id: 7, name: Elm, shared_account: true, url: 'https://elm.example/'}]\n"),
       "no error");
+}
+
+TEST(RunSettings, TheTimeOfAFetchIsThatOfOneProject) {
+  const auto with = [](const std::string& time) {
+    return ErrorsIn(
+        "role: hub\nprojects: [{id: 7, name: Elm, statistics: 'https://elm.example/', fetch_time: " + time +
+        "}]\n");
+  };
+  EXPECT_EQ(with("2 h"), "no error");
+  for (const char* time : {"0 s", "2 d", "fast"})
+    EXPECT_THAT(with(time), HasSubstr("allowed: a duration from 1 s to 1 d, such as 2 h")) << time;
+  EXPECT_THAT(ErrorsIn("projects: [{id: 7, name: Elm, fetch_time: 2 h}]\n"),
+              HasSubstr("fetch_time are for role: hub"));
 }
 
 // The hub shows the URL of a project to everybody.

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <vector>
@@ -12,11 +13,13 @@
 #include "common/federation/identity/ownership_proof.h"
 #include "common/stream/embedded/lock_file.h"
 #include "services/access/ingest.h"
+#include "services/access/refusals.h"
 #include "services/cli/run_log.h"
 #include "services/cli/stop_signals.h"
 #include "services/commands/command.h"
 #include "services/events/event_file.h"
 #include "services/hub/collector/collector.h"
+#include "services/hub/feeds/feed_text.h"
 #include "services/hub/snapshot/canonical_text.h"
 #include "services/hub/snapshot/compare.h"
 #include "services/hub/snapshot/verify.h"
@@ -25,6 +28,7 @@ namespace cobblestone::commands {
 
 using access::Ingest;
 using access::IngestSummary;
+using access::Refusals;
 using cli::RunLog;
 using cli::StopSignals;
 using events::EventFile;
@@ -42,6 +46,11 @@ double WallNow() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+// 0: not set.
+double SecondsOf(const std::optional<settings::Duration>& duration) {
+  return duration ? std::chrono::duration<double>(*duration).count() : 0.0;
+}
+
 // The directory of the collector, with room for its lock.
 Result<std::string> FeedsDirectory(const settings::RunSettings& settings) {
   if (settings.role != settings::Role::kHub)
@@ -49,20 +58,22 @@ Result<std::string> FeedsDirectory(const settings::RunSettings& settings) {
   return settings.data_directory + "/feeds";
 }
 
+constexpr unsigned kSlowProjects = 2;      // that may wait for their servers while all cores work for others
 constexpr std::size_t kLongestKey = 8192;  // bytes, of a public key in PEM form
+constexpr std::size_t kLongestDetail = 200;  // bytes, of why the hub refused an event
 
 Result<std::vector<hub::CollectedProject>> CollectedOf(const settings::RunSettings& settings) {
   std::vector<hub::CollectedProject> projects;
   for (const settings::ProjectEntry& entry : settings.projects) {
     if (entry.url.empty() && entry.statistics.empty()) continue;
-    hub::CollectedProject project{
-        .id = entry.id,
-        .name = entry.name,
-        .url = entry.url,
-        .statistics = entry.statistics,
-        .points_per_cobblestone = entry.points_per_cobblestone,
-        .shared_account = entry.shared_account,
-        .erase_after = entry.erase_after ? std::chrono::duration<double>(*entry.erase_after).count() : 0.0};
+    hub::CollectedProject project{.id = entry.id,
+                                  .name = entry.name,
+                                  .url = entry.url,
+                                  .statistics = entry.statistics,
+                                  .points_per_cobblestone = entry.points_per_cobblestone,
+                                  .shared_account = entry.shared_account,
+                                  .erase_after = SecondsOf(entry.erase_after),
+                                  .fetch_time = SecondsOf(entry.fetch_time)};
     if (!entry.ownership_key.empty()) {
       std::ifstream file(entry.ownership_key, std::ios::binary);
       project.ownership_key.assign(std::istreambuf_iterator<char>(file), {});
@@ -78,15 +89,63 @@ Result<std::vector<hub::CollectedProject>> CollectedOf(const settings::RunSettin
   return projects;
 }
 
-// Sends each file to the pipeline, running or not.
-Status SendTo(Client& client, const std::string& source, const std::string& file, RunLog& log) {
-  auto events = EventFile::Open(file, {});
-  if (!events.ok()) return events.status();
-  IngestSummary summary;
-  Status sent = Ingest(client, std::move(*events), {.file = file, .source = source}, {}, &summary);
-  if (sent.ok() && summary.events > 0) log.Info("sent", {{"source", source}, {"events", summary.events}});
-  return sent;
+// "3 events: FROM_THE_FUTURE 3, the first because: time ...".
+std::string ReasonsOf(const Refusals& refusals) {
+  std::string text = std::to_string(refusals.all) + (refusals.all == 1 ? " event:" : " events:");
+  const char* separator = " ";
+  for (const auto& [reason, count] : refusals.by_reason) {
+    text += separator + reason + " " + std::to_string(count);
+    separator = ", ";
+  }
+  if (!refusals.first.empty()) {
+    std::string detail = refusals.first.front().value("detail", "");
+    hub::CutUtf8(kLongestDetail, &detail);
+    if (!detail.empty()) text += ", the first because: " + detail;
+  }
+  return text;
 }
+
+// Sends each file to the pipeline, running or not, and counts what the hub accepted and refused.
+class CollectIntake final : public hub::HubIntake {
+ public:
+  CollectIntake(Client& client, RunLog& log) : client_(client), log_(log) {}
+
+  Result<std::uint64_t> RefusedSoFar() override {
+    const auto point = access::RefusedSoFar(client_);
+    if (!point.ok()) return point.status();
+    return point->number;
+  }
+  Result<hub::SentEvents> Send(ProjectId project, const std::string& source, const std::string& file,
+                               std::uint64_t refused_from) override {
+    auto events = EventFile::Open(file, {});
+    if (!events.ok()) return events.status();
+    IngestSummary summary;
+    if (Status s = Ingest(client_, std::move(*events), {.file = file, .source = source}, {}, &summary);
+        !s.ok())
+      return s;
+    if (Status s = client_.WaitIdle(); !s.ok()) return s;
+    const auto refusals = access::RefusedSince(client_, {.number = refused_from, .since = {}}, project);
+    if (!refusals.ok()) return refusals.status();
+    // Of a file whose first sending was interrupted, what was refused then counts as well.
+    const std::uint64_t accepted = summary.events - std::min(summary.events, refusals->all);
+    accepted_ += accepted;
+    refused_ += refusals->all;
+    if (accepted > 0) log_.Info("sent", {{"source", source}, {"events", accepted}});
+    if (refusals->all == 0) return hub::SentEvents{};
+    log_.Warn("refused by the hub", {{"source", source}, {"events", refusals->all}});
+    return hub::SentEvents{.refused = refusals->all,
+                           .edition_refused = refusals->by_kind.contains("feed_edition"),
+                           .reasons = ReasonsOf(*refusals)};
+  }
+  [[nodiscard]] std::uint64_t accepted() const { return accepted_; }
+  [[nodiscard]] std::uint64_t refused() const { return refused_; }
+
+ private:
+  Client& client_;
+  RunLog& log_;
+  std::uint64_t accepted_ = 0;
+  std::uint64_t refused_ = 0;
+};
 
 int RunCollect(const CollectOptions& options) {
   const auto settings = SettingsOf(options.place);
@@ -99,7 +158,7 @@ int RunCollect(const CollectOptions& options) {
       .directory = *directory,
       .projects = std::move(*projects),
       .fetcher = {.ca_file = options.ca_file, .private_addresses = options.private_addresses},
-      .threads = std::max(1u, std::thread::hardware_concurrency()),
+      .threads = std::max(1u, std::thread::hardware_concurrency()) + kSlowProjects,
       .once = options.once};
   if (wanted.projects.empty())
     return ReportError(Status::InvalidArgument(
@@ -123,16 +182,18 @@ int RunCollect(const CollectOptions& options) {
     while (!stop.stop_requested() && std::chrono::steady_clock::now() < until)
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
   };
+  CollectIntake intake(**client, log);
   const Status ended = hub::Collect(
-      wanted,
-      [&](const std::string& source, const std::string& file) { return SendTo(**client, source, file, log); },
+      wanted, intake,
       [&](const hub::CollectedProject& project, const std::string& message) {
         log.Info(message, {{"project", project.id.value}, {"name", project.name}});
       },
       WallNow, wait, stop.get_token());
   const Status closed = (*client)->Close();
+  log.Info("ended", {{"accepted", intake.accepted()}, {"refused", intake.refused()}});
   if (!ended.ok()) return ReportError(ended);
-  return closed.ok() ? kExitOk : ReportError(closed);
+  if (!closed.ok()) return ReportError(closed);
+  return options.once && intake.refused() > 0 ? kExitProblems : kExitOk;
 }
 
 struct ReleaseOptions {
@@ -244,7 +305,8 @@ void AddHub(Program& program) {
         sub.Footer(
             "Runs beside `cobblestone run` until SIGTERM. The configuration has role: hub, and in `projects` the url\n"
             "and statistics of each project (docs/operations/federation-hub.md). A file that is not plausible is held;\n"
-            "`cobblestone hub release` accepts it.\n\n"
+            "`cobblestone hub release` accepts it. What the hub refuses is logged with its reason, and sent again; with\n"
+            "--once the exit code is then 1.\n\n"
             "Example:  cobblestone hub collect --config hub.yaml");
       },
       RunCollect);

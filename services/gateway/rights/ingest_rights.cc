@@ -17,6 +17,7 @@ constexpr std::array kGroups = {
     std::pair{std::string_view("machines"), EventGroup::kMachines},
     std::pair{std::string_view("feeds"), EventGroup::kFeeds},
     std::pair{std::string_view("identities"), EventGroup::kIdentities},
+    std::pair{std::string_view("hub_settings"), EventGroup::kHubSettings},
 };
 
 constexpr std::uint32_t Bit(EventGroup group) { return 1u << static_cast<unsigned>(group); }
@@ -134,6 +135,10 @@ bool IngestRights::May(ProjectId project, wire::EventKind kind) const {
   // after it.
   const ProjectId asked = kind == wire::EventKind::kBarrier ? ProjectId() : project;
   return std::find(projects_.begin(), projects_.end(), asked) != projects_.end();
+}
+
+bool IngestRights::MayDecideForHub() const {
+  return every_kind_ || (groups_ & Bit(EventGroup::kHubSettings)) != 0;
 }
 
 }  // namespace cobblestone::gateway

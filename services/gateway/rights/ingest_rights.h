@@ -23,6 +23,8 @@ enum class EventGroup : std::uint8_t {
   kMachines,     // hosts that an account manager reports
   kFeeds,        // what a federation hub receives about projects
   kIdentities,   // an operator's decisions about identities at a federation hub
+  // No kind of event: with kFeeds the fields that only the operator of a federation hub decides (operator_field.h).
+  kHubSettings,
   // An envelope whose event this build does not know; needs the kind `all`.
   kUnknown,
   kInternal,  // only the pipeline creates these events: nobody may send them
@@ -38,6 +40,8 @@ class IngestRights {
 
   // `project` is the envelope's. A barrier belongs to no project, whatever its envelope says.
   [[nodiscard]] bool May(ProjectId project, wire::EventKind kind) const;
+  // Whether an event that May() be sent may have fields that only the operator of a federation hub decides.
+  [[nodiscard]] bool MayDecideForHub() const;
   // The projects whose events may be sent; empty: every project.
   [[nodiscard]] const std::vector<ProjectId>& projects() const { return projects_; }
   // "results, members of projects 1, 2"

@@ -1,4 +1,5 @@
-// The loop of a federation hub's collector: one round after the other for each project, when it is due.
+// The loop of a federation hub's collector: one round after the other for each project, when it is due. No project waits for
+// the round of another one while a thread is free.
 #pragma once
 
 #include <functional>
@@ -27,10 +28,10 @@ struct CollectorOptions {
 using ReportProject = std::function<void(const CollectedProject& project, const std::string& message)>;
 
 // Until `stop`. `clock`: UNIX s. `wait` returns after at most that many seconds, or when `stop` was requested. A project
-// that fails is reported and tried again later. A round begins once all projects of the round before have ended. `clock` is
-// called by several threads. Errors: of the disk, and of `send`; nothing is lost, and
-// a new start continues.
-Status Collect(const CollectorOptions& options, const SendEvents& send, const ReportProject& report,
+// that fails is reported and tried again later. `clock` is
+// called by several threads, `hub` by one at a time. Errors: of the disk, and of `hub`; nothing is lost, and a new start
+// continues.
+Status Collect(const CollectorOptions& options, HubIntake& hub, const ReportProject& report,
                const std::function<double()>& clock, const std::function<void(double seconds)>& wait,
                const std::stop_token& stop);
 

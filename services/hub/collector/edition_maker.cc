@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -32,6 +34,14 @@ wire::AccountKind KindOf(RecordKind kind) {
   }
   return wire::AccountKind::kTeam;
 }
+
+// A record whose id an earlier record of the set has. The index, once it is written, has the hash of the earlier record.
+struct Repetition {
+  std::uint64_t id = 0;
+  std::uint64_t hash = 0;
+  std::uint64_t line = 0;
+  std::uint64_t file = 0;  // index in EditionRequest::files
+};
 
 // Pass one over the files of one kind.
 struct ReadKind {
@@ -67,6 +77,11 @@ class Maker {
     return request_.work + "/" + std::string(RecordKindName(kRecordKinds[n])) + ".changed";
   }
 
+  [[nodiscard]] std::string RepeatedPath(RecordKind kind) const {
+    return request_.work + "/" + std::string(RecordKindName(kind)) + ".repeated";
+  }
+  static std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
   void Hold(const std::string& reason) {
     made_.accepted = false;
     if (!made_.reason.empty()) made_.reason += "; ";
@@ -96,8 +111,8 @@ class Maker {
     if (!staged.ok()) return staged.status();
     ReadKind& read = read_[n];
     read.summary.kind = kind;
-    for (const std::string& path : request_.files[n])
-      if (Status s = ReadFile(kind, path, indexes_[n], *writer, *staged, read); !s.ok()) return s;
+    for (std::size_t file = 0; file < request_.files[n].size(); ++file)
+      if (Status s = ReadFile(n, file, *writer, *staged); !s.ok()) return s;
     if (read.changes) {
       read.changes->missing = indexes_[n].unseen();
       if (!made_.whole)
@@ -105,18 +120,66 @@ class Maker {
     }
     if (Status s = writer->Finish(); !s.ok()) return s;
     if (Status s = staged->FinishTemporary(); !s.ok()) return s;
+    if (Status s = CompareRepetitions(n); !s.ok()) return s;
     Judge(n);
     return Status::Ok();
   }
 
-  Status ReadFile(RecordKind kind, const std::string& path, RecordIndex& index, RecordIndexWriter& writer,
-                  RecordFile& staged, ReadKind& read) {
-    auto reader = StatisticsReader::OpenFile(kind, path, path.substr(path.rfind('/') + 1));
+  Status NoteRepetition(RecordKind kind, const Repetition& repetition) {
+    if (!repetitions_) {
+      auto file = RecordFile::Create(RepeatedPath(kind));
+      if (!file.ok()) return file.status();
+      repetitions_.emplace(std::move(*file));
+    }
+    repetitions_->Add({reinterpret_cast<const char*>(&repetition), sizeof repetition});
+    return Status::Ok();
+  }
+
+  // One record a second time is harmless. Two different records of one id do not add up, and either may be the right one.
+  Status CompareRepetitions(std::size_t n) {
+    if (!repetitions_) return Status::Ok();
+    const RecordKind kind = kRecordKinds[n];
+    const Status written = std::exchange(repetitions_, std::nullopt)->FinishTemporary();
+    if (!written.ok()) return written;
+    auto index = RecordIndex::Open(request_.work + "/" + IndexName(kind));
+    if (!index.ok()) return index.status();
+    auto file = RecordFileReader::Open(RepeatedPath(kind));
+    if (!file.ok()) return file.status();
+    std::string_view bytes;
+    auto found = file->Next(&bytes);
+    for (; found.ok() && *found; found = file->Next(&bytes)) {
+      Repetition repetition;
+      std::memcpy(&repetition, bytes.data(), sizeof repetition);
+      const IndexedRecord* first = index->Find(repetition.id);
+      if (first != nullptr && first->hash == repetition.hash) continue;
+      if (read_[n].problems.size() < kProblemsShown)
+        read_[n].problems.push_back(FileRefusal{.problem = FileProblem::kTwoContents,
+                                                .file = NameOf(request_.files[n][repetition.file]),
+                                                .line = repetition.line,
+                                                .detail = "id " + std::to_string(repetition.id)}
+                                        .Text());
+    }
+    std::remove(RepeatedPath(kind).c_str());
+    return found.ok() ? Status::Ok() : found.status();
+  }
+
+  Status ReadFile(std::size_t n, std::size_t file, RecordIndexWriter& writer, RecordFile& staged) {
+    const RecordKind kind = kRecordKinds[n];
+    const std::string& path = request_.files[n][file];
+    RecordIndex& index = indexes_[n];
+    ReadKind& read = read_[n];
+    auto reader = StatisticsReader::OpenFile(kind, path, NameOf(path));
     if (!reader.ok()) return reader.status();
     (*reader)->ShareIds(&read.ids);
     StatisticsRecord record;
     while ((*reader)->Next(&record)) {
-      if (record.repeated) continue;
+      if (record.repeated) {
+        if (Status s = NoteRepetition(
+                kind, {.id = record.id, .hash = record.hash.low, .line = record.line, .file = file});
+            !s.ok())
+          return s;
+        continue;
+      }
       const IndexedRecord* before = index.Find(record.id);
       if (read.changes)
         read.changes->Note(record.id, before == nullptr ? std::nullopt : std::optional(before->total_micro),
@@ -418,6 +481,7 @@ class Maker {
   std::array<KindMemory, kRecordKinds.size()> accepted_;
   std::array<RecordIndex, kRecordKinds.size()> indexes_;
   std::array<ReadKind, kRecordKinds.size()> read_;
+  std::optional<RecordFile> repetitions_;  // of the kind that is being read
   Charset charset_ = Charset::kUtf8;
   bool plain_ = true;
   wire::FeedAccount account_;  // reused, as is bytes_

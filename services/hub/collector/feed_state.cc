@@ -74,6 +74,8 @@ Result<FeedState> LoadFeedState(const std::string& path) {
                     .sending_accepted = j.at("sending_accepted").get<bool>(),
                     .held_reason = j.at("held_reason").get<std::string>(),
                     .held_since = j.at("held_since").get<double>(),
+                    .failing_since = j.value("failing_since", 0.0),
+                    .repeat = j.value("repeat", false),
                     .facts_file = j.at("facts_file").get<std::string>(),
                     .facts_since = j.at("facts_since").get<double>(),
                     .facts_bytes = j.at("facts_bytes").get<std::uint64_t>(),
@@ -83,6 +85,7 @@ Result<FeedState> LoadFeedState(const std::string& path) {
       state.memory[n] = MemoryOf(kRecordKinds[n], j.at("memory").at(n));
       state.next_memory[n] = MemoryOf(kRecordKinds[n], j.at("next_memory").at(n));
     }
+    if (j.contains("refused_from")) state.refused_from = j.at("refused_from").get<std::uint64_t>();
     const json& history = j.at("history");
     state.history = {.last_attempt = history.at("last_attempt").get<double>(),
                      .last_success = history.at("last_success").get<double>(),
@@ -102,6 +105,8 @@ Status SaveFeedState(const std::string& path, const FeedState& state) {
          {"sending_accepted", state.sending_accepted},
          {"held_reason", state.held_reason},
          {"held_since", state.held_since},
+         {"failing_since", state.failing_since},
+         {"repeat", state.repeat},
          {"facts_file", state.facts_file},
          {"facts_since", state.facts_since},
          {"facts_bytes", state.facts_bytes},
@@ -115,6 +120,7 @@ Status SaveFeedState(const std::string& path, const FeedState& state) {
            {"failures", state.history.failures},
            {"retry_after", state.history.retry_after},
            {"confirm_at", state.history.confirm_at}}}};
+  if (state.refused_from) j["refused_from"] = *state.refused_from;
   for (const KindMemory& memory : state.memory) j["memory"].push_back(MemoryJson(memory));
   for (const KindMemory& memory : state.next_memory) j["next_memory"].push_back(MemoryJson(memory));
   return ReplaceFile(path, j.dump(1, ' ', false, json::error_handler_t::replace) + "\n");

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "common/base/status.h"
@@ -22,6 +23,11 @@ struct FeedState {
   FetchHistory history{};
   std::string held_reason{};  // of the last edition; empty: it was accepted
   double held_since = 0;      // UNIX s
+  double failing_since = 0;  // UNIX s: the first of the fetches in a row that failed; 0: the last one did not
+  // While a file is being sent: the number behind the refused events that the hub had before.
+  std::optional<std::uint64_t> refused_from{};
+  bool repeat =
+      false;  // the hub has refused the last edition: send the project's files again though they are the same
   // Of the facts about the project: the file that they are in, when it was begun, its bytes that count, the id of the last
   // fact, and the hash of the last one of each kind.
   std::string facts_file{};

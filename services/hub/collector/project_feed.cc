@@ -19,7 +19,6 @@
 #include "services/hub/feeds/document.h"
 #include "services/hub/feeds/export_fetch.h"
 #include "services/hub/feeds/feed_folder.h"
-#include "services/hub/feeds/project_health.h"
 
 namespace cobblestone::hub {
 
@@ -30,17 +29,21 @@ namespace {
 // Of a version with fewer samples the scale is no evidence that an app has both kinds of versions.
 constexpr double kSamples = 100;
 constexpr std::size_t kLongestReasons = 1000;  // bytes; a project has any number of daemons
+constexpr long kAnswerMs = 60'000;             // for an answer of at most 1 MiB
 
 std::uint64_t Milliseconds(double now) { return static_cast<std::uint64_t>(now * 1000); }
 
-std::string MonthOf(double now) {
+// As std::strftime, in UTC.
+std::string TimeText(double now, const char* format) {
   const auto seconds = static_cast<std::time_t>(now);
   std::tm utc{};
   ::gmtime_r(&seconds, &utc);
-  char text[16];
-  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m", &utc);
+  char text[32];
+  const std::size_t size = std::strftime(text, sizeof text, format, &utc);
   return std::string(text, size);
 }
+
+std::string MonthOf(double now) { return TimeText(now, "%Y-%m"); }
 
 Status DiskError(const std::string& what, const std::string& path) {
   return Status::Unwritten(errno, "cannot " + what + " " + path + ": " + std::strerror(errno));
@@ -109,13 +112,23 @@ wire::FeedCondition ConditionOf(HealthState state) {
   return wire::FeedCondition::kUnknown;
 }
 
+struct FetchProblem {
+  std::string text{};   // for the log, with URLs; empty: none
+  std::string cause{};  // for everybody
+};
+
 // Why the fetch cannot be used; empty: it can. A project need not have a file of each kind, but one that it had does not
 // just disappear.
-std::string FailureOf(const ExportFetch& fetched, const FeedState& state) {
+FetchProblem ProblemOf(const ExportFetch& fetched, const FeedState& state) {
   if (fetched.imported) return {};
   // Files without tables.xml are held. If the directory has vanished, the files are missing, too.
   const bool no_tables = !fetched.before && fetched.failure == FetchFailure::kMissing;
-  std::string text = no_tables ? std::string() : fetched.text;
+  FetchProblem problem;
+  if (!no_tables) problem = {.text = fetched.text, .cause = fetched.cause};
+  const auto add = [&problem](const std::string& text, const std::string& cause) {
+    problem.text += (problem.text.empty() ? "" : "; ") + text;
+    problem.cause += (problem.cause.empty() ? "" : "; ") + cause;
+  };
   bool any = false;
   for (const FetchedKind& kind : fetched.kinds) {
     bool had = false;
@@ -123,10 +136,11 @@ std::string FailureOf(const ExportFetch& fetched, const FeedState& state) {
       had = had || (kRecordKinds[n] == kind.kind && state.memory[n].accepted);
     any = any || kind.failure == FetchFailure::kNone;
     if (kind.failure != FetchFailure::kNone && (kind.failure != FetchFailure::kMissing || had))
-      text += (text.empty() ? "" : "; ") + kind.text;
+      add(kind.text, kind.cause);
   }
-  if (!any && text.empty()) text = "the project has none of the statistics files";
-  return text;
+  constexpr const char* kNone = "the project has none of the statistics files";
+  if (!any && problem.text.empty()) add(kNone, kNone);
+  return problem;
 }
 
 }  // namespace
@@ -147,10 +161,12 @@ double ProjectFeed::next(const ScheduleLimits& limits) const {
   return NextFetch(state_.history, project_.id.value, limits);
 }
 
-Status ProjectFeed::Round(Fetcher& fetcher, const FetchLimits& limits, double now, const SendEvents& send,
+Status ProjectFeed::Round(Fetcher& fetcher, const FetchLimits& limits, double now, HubIntake& hub,
                           const ReportFeed& report, const std::stop_token& stop) {
-  if (state_.sending)
-    if (Status s = FinishSending(send, report); !s.ok()) return s;
+  if (state_.sending) {
+    if (Status s = SendFacts(hub, report); !s.ok()) return s;
+    if (Status s = FinishSending(hub, report); !s.ok()) return s;
+  }
   if (Status s = AddFact(now, "project",
                          wire::FeedProject{.name = project_.name,
                                            .url = project_.url,
@@ -161,14 +177,19 @@ Status ProjectFeed::Round(Fetcher& fetcher, const FetchLimits& limits, double no
                                            .erase_after = project_.erase_after});
       !s.ok())
     return s;
-  if (Status s = Facts(fetcher, limits, now, report, stop); !s.ok()) return s;
-  if (Status s = SendFacts(send); !s.ok()) return s;
-  if (project_.statistics.empty() || stop.stop_requested()) {
+  Health health;
+  if (Status s = Facts(fetcher, limits, now, report, stop, &health); !s.ok()) return s;
+  std::string cause;
+  if (project_.statistics.empty()) {
     state_.history.last_attempt = state_.history.last_success = now;
-    return Save();
+  } else if (Status s = Statistics(fetcher, limits, now, report, stop, &cause); !s.ok()) {
+    return s;
   }
-  if (Status s = Statistics(fetcher, limits, now, report, stop); !s.ok()) return s;
-  return state_.sending ? FinishSending(send, report) : Status::Ok();
+  // What a fetch that was interrupted would say is not so.
+  if (!stop.stop_requested())
+    if (Status s = AddHealth(now, health, cause); !s.ok()) return s;
+  if (Status s = SendFacts(hub, report); !s.ok()) return s;
+  return state_.sending ? FinishSending(hub, report) : Status::Ok();
 }
 
 Status ProjectFeed::Release() {
@@ -226,20 +247,74 @@ Status ProjectFeed::AddFact(double now, const std::string& kind, wire::EventBody
   return Save();
 }
 
-Status ProjectFeed::SendFacts(const SendEvents& send) {
+Status ProjectFeed::SendFacts(HubIntake& hub, const ReportFeed& report) {
   if (state_.facts_bytes == 0) return Status::Ok();
   const std::string path = In(state_.facts_file);
   if (::truncate(path.c_str(), static_cast<off_t>(state_.facts_bytes)) != 0) return DiskError("write", path);
-  return send("feed/" + std::to_string(project_.id.value) + "/" + state_.facts_file, path);
+  const auto sent = Send(hub, state_.facts_file, path);
+  if (!sent.ok()) return sent.status();
+  if (sent->refused > 0) {
+    // The hub does not know them, so they are news again.
+    state_.last_facts.clear();
+    report("the hub has refused what was sent about the project (" + sent->reasons +
+           "); it is sent again with the next round");
+  }
+  return Save();
+}
+
+// ---- Sending ------------------------------------------------------------------------------------------------
+
+Result<SentEvents> ProjectFeed::Send(HubIntake& hub, const std::string& source, const std::string& file) {
+  if (!state_.refused_from) {
+    const auto before = hub.RefusedSoFar();
+    if (!before.ok()) return before.status();
+    state_.refused_from = *before;
+    if (Status s = Save(); !s.ok()) return s;
+  }
+  auto sent = hub.Send(project_.id, "feed/" + std::to_string(project_.id.value) + "/" + source, file,
+                       *state_.refused_from);
+  if (sent.ok()) state_.refused_from.reset();
+  return sent;
+}
+
+Status ProjectFeed::RemoveIndexes() {
+  for (const RecordKind kind : kRecordKinds)
+    if (const std::string index = In(IndexName(kind)); ::unlink(index.c_str()) != 0 && errno != ENOENT)
+      return DiskError("delete", index);
+  return Status::Ok();
+}
+
+Status ProjectFeed::AddHealth(double now, const Health& health, const std::string& cause) {
+  const bool failed_before = state_.failing_since > 0;
+  if (cause.empty()) {
+    state_.failing_since = 0;
+  } else if (!failed_before) {
+    state_.failing_since = now;
+  }
+  wire::FeedHealth fact{.condition = ConditionOf(health.state)};
+  const bool known = fact.condition != wire::FeedCondition::kUnknown;
+  if (!cause.empty()) {
+    if (!known || health.state == HealthState::kFine) fact.condition = wire::FeedCondition::kUnreachable;
+    fact.reason = "fetching the statistics has failed since " +
+                  TimeText(state_.failing_since, "%Y-%m-%d %H:%M UTC") + ": " + cause;
+  } else if (!known) {
+    if (!failed_before) return Status::Ok();
+    fact = {.condition = wire::FeedCondition::kFine, .reason = "the statistics can be fetched again"};
+  }
+  for (const std::string& reason : health.reasons)
+    if (known && fact.reason.size() < kLongestReasons)
+      fact.reason += (fact.reason.empty() ? "" : "; ") + reason;
+  return AddFact(now, "health", std::move(fact));
 }
 
 Status ProjectFeed::Facts(Fetcher& fetcher, const FetchLimits& limits, double now, const ReportFeed& report,
-                          const std::stop_token& stop) {
+                          const std::stop_token& stop, Health* health) {
   if (project_.url.empty()) return Status::Ok();
   const std::string base = WithSlash(project_.url);
   const std::string path = In("answer");
   FetchLimits small = limits;
   small.largest = 1u << 20;
+  small.total_ms = std::min(small.total_ms, kAnswerMs);
   const auto fetch = [&](const std::string& name) {
     return fetcher.Fetch({.url = base + name, .path = path}, small, stop);
   };
@@ -257,16 +332,7 @@ Status ProjectFeed::Facts(Fetcher& fetcher, const FetchLimits& limits, double no
     auto status = ParseServerStatus(DocumentBytes(path), "server_status.php");
     if (auto* good = std::get_if<ServerStatus>(&status)) evidence.status = std::move(*good);
   }
-  const Health health = HealthOf(evidence, {});
-  if (ConditionOf(health.state) != wire::FeedCondition::kUnknown) {
-    std::string reasons;
-    for (const std::string& reason : health.reasons)
-      if (reasons.size() < kLongestReasons) reasons += (reasons.empty() ? "" : "; ") + reason;
-    if (Status s = AddFact(now, "health",
-                           wire::FeedHealth{.condition = ConditionOf(health.state), .reason = reasons});
-        !s.ok())
-      return s;
-  }
+  *health = HealthOf(evidence, {});
   answer = fetch("app_versions.php");
   if (answer.outcome != FetchOutcome::kFetched) {
     if (answer.failure != FetchFailure::kMissing) report(answer.text);
@@ -285,27 +351,33 @@ Status ProjectFeed::Facts(Fetcher& fetcher, const FetchLimits& limits, double no
 // ---- Statistics ---------------------------------------------------------------------------------------------
 
 Status ProjectFeed::Statistics(Fetcher& fetcher, const FetchLimits& limits, double now,
-                               const ReportFeed& report, const std::stop_token& stop) {
+                               const ReportFeed& report, const std::stop_token& stop, std::string* cause) {
   auto folder = FeedFolder::Open(In("files"));
   if (!folder.ok()) return folder.status();
   ExportRequest wanted{.base_url = project_.statistics, .now = now};
   bool released = false;
   for (const KindMemory& memory : state_.memory) {
-    if (memory.accepted) wanted.imported = std::max(wanted.imported, memory.accepted->update_time);
+    if (memory.accepted && !state_.repeat)
+      wanted.imported = std::max(wanted.imported, memory.accepted->update_time);
     released = released || memory.released.has_value();
   }
   // A confirming fetch must be a second transfer.
   wanted.in_full = state_.history.confirm_at > 0;
-  const ExportFetch fetched = FetchExport(fetcher, *folder, wanted, limits, stop);
+  FetchLimits own = limits;
+  if (project_.fetch_time > 0) own.total_ms = static_cast<long>(project_.fetch_time * 1000);
+  const ExportFetch fetched = FetchExport(fetcher, *folder, wanted, own, stop);
   if (stop.stop_requested()) return Status::Ok();
   state_.history.last_attempt = now;
-  if (const std::string failed = FailureOf(fetched, state_); !failed.empty()) {
+  if (FetchProblem failed = ProblemOf(fetched, state_); !failed.text.empty()) {
     ++state_.history.failures;
     state_.history.retry_after = RetryAfter(fetched.retry_after, now).value_or(0);
-    report(failed);
+    report(failed.text);
+    *cause = std::move(failed.cause);
     return Save();
   }
-  state_.history = {.last_attempt = now, .last_success = now};
+  // While the hub refuses the edition, it is repeated less and less often.
+  state_.history = {
+      .last_attempt = now, .last_success = now, .failures = state_.repeat ? state_.history.failures : 0};
   if (fetched.imported) return Save();
   EditionRequest request{.project = project_.id,
                          .edition = std::max(state_.edition + 1, Milliseconds(now)),
@@ -316,8 +388,8 @@ Status ProjectFeed::Statistics(Fetcher& fetcher, const FetchLimits& limits, doub
                          .indexes = directory_,
                          .work = In("work")};
   // A new tables.xml is news even if the server says that no file has changed: if that is not so, the sums tell.
-  bool news =
-      released || state_.edition == 0 || (fetched.before && fetched.before->update_time != wanted.imported);
+  bool news = released || state_.repeat || state_.edition == 0 ||
+              (fetched.before && fetched.before->update_time != wanted.imported);
   for (const FetchedKind& kind : fetched.kinds)
     for (std::size_t n = 0; n < kRecordKinds.size(); ++n)
       if (kRecordKinds[n] == kind.kind) {
@@ -351,20 +423,26 @@ Status ProjectFeed::Statistics(Fetcher& fetcher, const FetchLimits& limits, doub
     state_.held_since = 0;
   }
   state_.next_memory = made->memory;
+  state_.repeat = false;
   state_.edition = request.edition;
   state_.sending = true;
   state_.sending_accepted = made->accepted;
   return Save();
 }
 
-Status ProjectFeed::FinishSending(const SendEvents& send, const ReportFeed& report) {
+Status ProjectFeed::FinishSending(HubIntake& hub, const ReportFeed& report) {
   const std::string number = std::to_string(state_.edition);
   const std::string work = In("work");
-  if (Status s =
-          send("feed/" + std::to_string(project_.id.value) + "/edition-" + number, work + "/" + kEventsName);
-      !s.ok())
-    return s;
-  if (state_.sending_accepted) {
+  const auto sent = Send(hub, "edition-" + number, work + "/" + kEventsName);
+  if (!sent.ok()) return sent.status();
+  if (sent->edition_refused) {
+    report("the hub has refused edition " + number + " (" + sent->reasons +
+           "); the project's accounts stay as they were there, and all of them are sent again");
+    if (Status s = RepeatEdition(); !s.ok()) return s;
+  } else {
+    state_.history.failures = 0;
+  }
+  if (!sent->edition_refused && state_.sending_accepted) {
     for (const RecordKind kind : kRecordKinds) {
       const std::string index = work + "/" + IndexName(kind);
       // Absent: the project has no such file, or the process died behind this step.
@@ -372,13 +450,28 @@ Status ProjectFeed::FinishSending(const SendEvents& send, const ReportFeed& repo
         return DiskError("replace", In(IndexName(kind)));
     }
     state_.memory = state_.next_memory;
-    report("edition " + number + " is complete");
+    if (sent->refused == 0) {
+      report("edition " + number + " is complete");
+    } else {
+      report("edition " + number + " is complete without accounts that the hub has refused (" +
+             sent->reasons + "); all accounts are sent again with the next edition");
+      if (Status s = RemoveIndexes(); !s.ok()) return s;
+    }
   }
   state_.sending = false;
   state_.next_memory = {};
   if (Status s = Save(); !s.ok()) return s;
   std::error_code stays;  // the next edition removes it
   fs::remove_all(work, stays);
+  return Status::Ok();
+}
+
+Status ProjectFeed::RepeatEdition() {
+  if (Status s = RemoveIndexes(); !s.ok()) return s;
+  ++state_.history.failures;
+  state_.repeat = true;
+  state_.held_reason.clear();
+  state_.held_since = 0;
   return Status::Ok();
 }
 

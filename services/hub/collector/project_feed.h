@@ -24,6 +24,7 @@
 #include "services/hub/collector/feed_state.h"
 #include "services/hub/feeds/fetch_schedule.h"
 #include "services/hub/feeds/fetcher.h"
+#include "services/hub/feeds/project_health.h"
 
 namespace cobblestone::hub {
 
@@ -37,10 +38,27 @@ struct CollectedProject {
   double points_per_cobblestone = 0;
   bool shared_account = false;
   double erase_after = 0;
+  double fetch_time = 0;  // s for one export; 0: that of the limits
 };
 
-// How events reach the pipeline: each line of the file once, under this source.
-using SendEvents = std::function<Status(const std::string& source, const std::string& file)>;
+// What became of the events of a file at the hub.
+struct SentEvents {
+  std::uint64_t refused = 0;
+  bool edition_refused = false;  // one of them is an event of the edition itself, not of an account
+  std::string reasons{};         // for people: "12 events, FROM_THE_FUTURE 12, first: ..."
+};
+
+// How events reach the pipeline of the hub. Owner: one thread at a time.
+class HubIntake {
+ public:
+  virtual ~HubIntake() = default;
+  // The number behind the hub's last refused event.
+  virtual Result<std::uint64_t> RefusedSoFar() = 0;
+  // Sends each line of the file once, under this source, and waits until the hub has processed them. What is refused is
+  // counted from the number `refused_from` on, so that a file whose sender died is counted as a whole.
+  virtual Result<SentEvents> Send(ProjectId project, const std::string& source, const std::string& file,
+                                  std::uint64_t refused_from) = 0;
+};
 // For people: what happened to which project.
 using ReportFeed = std::function<void(const std::string& message)>;
 
@@ -52,8 +70,10 @@ class ProjectFeed {
   // UNIX s of the next round.
   [[nodiscard]] double next(const ScheduleLimits& limits) const;
   // One round: continues an edition that was not sent completely, then fetches, judges and sends. A failure of the
-  // project is reported and remembered, not returned. Errors: of the disk and of `send`.
-  Status Round(Fetcher& fetcher, const FetchLimits& limits, double now, const SendEvents& send,
+  // project is reported and remembered, not returned, and so are events that the hub refuses: those facts are sent again
+  // with the next round, and an edition of which one event was refused makes the next edition a whole one. Errors: of the
+  // disk and of `hub`.
+  Status Round(Fetcher& fetcher, const FetchLimits& limits, double now, HubIntake& hub,
                const ReportFeed& report, const std::stop_token& stop);
   // The held files are accepted with the next round, if they are still the same. kNotFound: nothing is held, or what is held
   // cannot be read.
@@ -68,15 +88,24 @@ class ProjectFeed {
 
   [[nodiscard]] std::string In(const std::string& name) const { return directory_ + "/" + name; }
   Status Save() { return SaveFeedState(In("state.json"), state_); }
-  // What the project says about itself: its condition and its app versions.
+  // What the project says about itself: its app versions, and to *health its condition.
   Status Facts(Fetcher& fetcher, const FetchLimits& limits, double now, const ReportFeed& report,
-               const std::stop_token& stop);
+               const std::stop_token& stop, Health* health);
+  // *cause: why the fetch failed, for everybody; empty: it did not.
   Status Statistics(Fetcher& fetcher, const FetchLimits& limits, double now, const ReportFeed& report,
-                    const std::stop_token& stop);
-  Status FinishSending(const SendEvents& send, const ReportFeed& report);
+                    const std::stop_token& stop, std::string* cause);
+  // The condition as the hub shows it: what the project says, and why its statistics cannot be fetched.
+  Status AddHealth(double now, const Health& health, const std::string& cause);
+  Status FinishSending(HubIntake& hub, const ReportFeed& report);
+  // The hub has refused an event of the edition itself: it has not taken effect.
+  Status RepeatEdition();
+  // Without its indexes the next edition is sent whole.
+  Status RemoveIndexes();
+  // Sends a file, and forgets from where on refusals count once the answer is known. The caller saves.
+  Result<SentEvents> Send(HubIntake& hub, const std::string& source, const std::string& file);
   // Appends a fact to the file of this month, unless the last one of its kind was the same.
   Status AddFact(double now, const std::string& kind, wire::EventBody body);
-  Status SendFacts(const SendEvents& send);
+  Status SendFacts(HubIntake& hub, const ReportFeed& report);
 
   const std::string directory_;
   const CollectedProject project_;

@@ -2,16 +2,25 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 #include <utility>
 #include <variant>
 
 #include "services/hub/feeds/document.h"
+#include "services/hub/feeds/file_problem.h"
 
 namespace cobblestone::hub {
 namespace {
 
 constexpr const char* kTablesName = "tables.xml";
 constexpr int kMostNumbered = 10000;
+constexpr std::size_t kLongestCause = 240;  // bytes, without the name
+constexpr std::string_view kNoConditions = "the server answered 304 to a request without conditions";
+constexpr std::string_view kUnstored = "the collector cannot store the file";
+
+std::string CauseOf(const std::string& name, FetchFailure failure, std::string_view what) {
+  return name + " (" + std::string(FetchFailureName(failure)) + "): " + Printable(what, kLongestCause);
+}
 
 class ExportFetcher {
  public:
@@ -44,6 +53,8 @@ class ExportFetcher {
       export_.failure = result.outcome == FetchOutcome::kNotModified ? FetchFailure::kNotModifiedWithoutCopy
                                                                      : result.failure;
       export_.text = result.text;
+      export_.cause = CauseOf(kTablesName, export_.failure,
+                              result.outcome == FetchOutcome::kNotModified ? kNoConditions : result.cause);
       export_.retry_after = result.retry_after;
       return std::nullopt;
     }
@@ -51,6 +62,7 @@ class ExportFetcher {
     if (const auto* const refusal = std::get_if<FileRefusal>(&parsed)) {
       export_.failure = FetchFailure::kForeign;
       export_.text = refusal->Text();
+      export_.cause = CauseOf(kTablesName, export_.failure, FileProblemText(refusal->problem));
       return std::nullopt;
     }
     const Status stored = folder_.Store(
@@ -58,6 +70,7 @@ class ExportFetcher {
     if (!stored.ok()) {
       export_.failure = FetchFailure::kDisk;
       export_.text = stored.message();
+      export_.cause = CauseOf(kTablesName, export_.failure, kUnstored);
     }
     return std::get<TablesFile>(std::move(parsed));
   }
@@ -83,6 +96,7 @@ class ExportFetcher {
     if (fetched->failure == FetchFailure::kMissing && !fetched->names.empty()) {
       fetched->failure = FetchFailure::kNone;
       fetched->text.clear();
+      fetched->cause.clear();
     }
     if (fetched->failure != FetchFailure::kNone) fetched->names.clear();
   }
@@ -104,22 +118,26 @@ class ExportFetcher {
         result.outcome = FetchOutcome::kFailed;
         result.failure = FetchFailure::kDisk;
         result.text = stored.message();
+        result.cause = kUnstored;
       }
       fetched->changed = true;
     } else if (result.outcome == FetchOutcome::kNotModified && !folder_.Find(name)) {
       result.outcome = FetchOutcome::kFailed;
       result.failure = FetchFailure::kNotModifiedWithoutCopy;
-      result.text += ": the server answered 304 to a request without conditions";
+      result.text += ": " + std::string(kNoConditions);
+      result.cause = kNoConditions;
     }
     fetched->failure = result.failure;
     if (result.outcome == FetchOutcome::kFailed) {
       fetched->text = result.text;
+      fetched->cause = CauseOf(name, result.failure, result.cause);
       export_.retry_after = result.retry_after;
       if (result.failure != FetchFailure::kMissing) fetched->names.clear();
       return result.failure != FetchFailure::kMissing;
     }
     fetched->names.push_back(name);
     fetched->text.clear();
+    fetched->cause.clear();
     return true;
   }
 
@@ -142,11 +160,14 @@ class ExportFetcher {
     FetchLimits rest = limits_;
     rest.largest = std::min(largest, limits_.largest - std::min(bytes_, limits_.largest));
     rest.total_ms = limits_.total_ms - static_cast<long>(spent);
-    if (rest.total_ms <= 0 || rest.largest == 0)
-      return {.failure = rest.total_ms <= 0 ? FetchFailure::kTimeout : FetchFailure::kTooLarge,
-              .text = UrlForMessages(request.url) +
-                      ": not fetched, because the earlier files of this export have used up the " +
-                      (rest.total_ms <= 0 ? "time" : "size") + " limit of a fetch"};
+    if (rest.total_ms <= 0 || rest.largest == 0) {
+      const bool late = rest.total_ms <= 0;
+      const std::string cause = "not fetched, because the earlier files of this export have used up the " +
+                                std::string(late ? "time" : "size") + " limit of a fetch";
+      return {.failure = late ? FetchFailure::kTimeout : FetchFailure::kTooLarge,
+              .text = UrlForMessages(request.url) + ": " + cause,
+              .cause = cause};
+    }
     FetchResult result = fetcher_.Fetch(request, rest, stop_);
     bytes_ += result.bytes;
     return result;

@@ -33,12 +33,15 @@ struct FetchedKind {
   bool changed = false;  // at least one was not a copy that is still current
   FetchFailure failure = FetchFailure::kNone;
   std::string text{};
+  std::string cause{};  // as ExportFetch::cause
 };
 
 struct ExportFetch {
   // Of tables.xml; with a failure other than kMissing nothing else was fetched.
   FetchFailure failure = FetchFailure::kNone;
   std::string text{};
+  // For everybody, without the URL: "tables.xml (server_error): the server answered 503". Printable ASCII, at most 300 bytes.
+  std::string cause{};
   std::optional<TablesFile> before{};
   std::optional<TablesFile> after{};
   std::vector<FetchedKind> kinds{};

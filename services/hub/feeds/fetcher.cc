@@ -301,6 +301,7 @@ class Fetcher::Impl {
     const std::string_view words = what.empty() ? WordsOfFailure(failure) : what;
     result.text += ": ";
     result.text += words;
+    result.cause = words;
     return result;
   }
 

@@ -27,7 +27,8 @@ struct FetcherOptions {
 
 struct FetchLimits {
   long connect_ms = 30'000;
-  long total_ms = 2 * 3600 * 1000;
+  // 1.8 GB from a server with an average of 1 MB/s.
+  long total_ms = 30 * 60 * 1000;
   // Fewer bytes a second for so many seconds end the fetch.
   long low_speed_bytes = 1000;
   long low_speed_seconds = 60;
@@ -86,6 +87,8 @@ struct FetchResult {
   std::string retry_after{};
   std::uint64_t bytes = 0;
   std::string text{};  // for people: URL without query, and what happened
+  // For everybody: what happened, without the URL, of which a part may be known to the hub alone. Empty: no failure.
+  std::string cause{};
 };
 
 class Fetcher {

@@ -26,7 +26,7 @@ enum class FileProblem : std::uint8_t {
   kBytesBetween = 22,    // bytes between two records
   kMissingElement = 23,  // id or total_credit
   kUnclosedElement = 24,
-  kTwoContents = 25,  // one id with two different contents, one directly behind the other
+  kTwoContents = 25,  // one id with two different contents
   // The figures.
   kTooManyDigits = 40,  // more than 20
   kNotANumber = 41,     // nan

@@ -45,7 +45,8 @@ struct StatisticsRecord {
   // Of the bytes of `text`. The same contents on another day have the same hash.
   stream::Hash128 hash{};
   // An earlier record of this file, or of an earlier file of its set, has the same id: with several consents of one second
-  // BOINC writes a user or host once for each. It is not counted a second time.
+  // BOINC writes a user or host once for each. It is not counted a second time. The reader refuses other contents directly
+  // behind the first; the caller, who keeps the hash of each record, compares the others.
   bool repeated = false;
   // Between the tags; a team without its members. Valid until the next call of Next().
   std::string_view text{};
