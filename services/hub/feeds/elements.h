@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "services/hub/feeds/byte_scan.h"
@@ -77,10 +78,14 @@ class ElementScan {
       if (IsEnd(from.substr(at))) return at;
     return std::string_view::npos;
   }
+  // Looks for `]`, which is rare behind such a value.
   [[nodiscard]] std::size_t LastEnd(std::string_view from) const {
-    for (std::size_t at = from.rfind("]]></"); at != std::string_view::npos && at > 0;
-         at = from.rfind("]]></", at - 1))
-      if (IsEnd(from.substr(at + 3))) return at + 3;
+    constexpr std::string_view kEnd = "]]></";
+    std::size_t end = from.size();
+    while (const void* const found = ::memrchr(from.data(), ']', end)) {
+      end = static_cast<std::size_t>(static_cast<const char*>(found) - from.data());
+      if (end > 1 && from.substr(end - 1).starts_with(kEnd) && IsEnd(from.substr(end + 2))) return end + 2;
+    }
     return std::string_view::npos;
   }
 

@@ -1,20 +1,17 @@
 #include "services/view/hub/hub_indexer.h"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "common/base/thread.h"
 #include "services/view/hub/hub_index_build.h"
+#include "services/view/hub/index_schedule.h"
 
 namespace cobblestone::view {
 
 namespace {
 
-constexpr double kLookEvery = 0.5;      // s
-constexpr double kLeastPause = 1;       // s between two builds
-constexpr double kPauseForEdition = 4;  // times the duration of a build
-constexpr double kPauseForEvents = 19;
+constexpr double kLookEvery = 0.5;  // s
 
 double SteadyNow() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -53,34 +50,25 @@ void HubIndexer::Run() {
     const std::lock_guard lock(mutex_);
     return stopping_;
   };
-  std::string editions;
-  std::vector<std::uint64_t> positions;
-  double ended = 0;
-  double took = 0;
+  IndexSchedule schedule;
   do {
     auto rows = ReadHubRows(lists_.state());
     if (!rows.ok()) {
+      schedule.NotReadable(SteadyNow());
       Warn(rows.status());
       continue;
     }
-    const auto before = lists_.index();
-    if (before != nullptr) {
-      if (rows->editions == editions && rows->positions == positions) continue;
-      const double pause = took * (rows->editions == editions ? kPauseForEvents : kPauseForEdition);
-      if (SteadyNow() - ended < std::max(pause, kLeastPause)) continue;
-    }
     const double begun = SteadyNow();
-    auto built = BuildHubIndex(*rows, lists_.now(), before.get(), stopped);
-    ended = SteadyNow();
+    if (!schedule.Due(*rows, begun)) continue;
+    auto built = BuildHubIndex(*rows, lists_.now(), lists_.index().get(), stopped);
     if (!built.ok()) {
       Warn(built.status());
       continue;
     }
-    took = ended - begun;
-    editions = std::move(rows->editions);
-    positions = std::move(rows->positions);
+    const double ended = SteadyNow();
+    schedule.Built(*rows, begun, ended);
     warned_.clear();
-    lists_.Publish(std::move(*built), took);
+    lists_.Publish(std::move(*built), ended - begun);
   } while (!Wait(kLookEvery));
 }
 

@@ -1,9 +1,6 @@
 // Keeps the index of a hub's accounts up to date from a thread of its own (hub_index.h). Readers go on with the index
 // before until the next one is complete.
-//
-// A build begins when an edition is complete or identities have changed, and takes at most a fifth of the time. Other
-// events about accounts (without an edition, or of one that is arriving) begin a build only after nineteen times its
-// duration.
+// index_schedule.h decides when a build begins.
 #pragma once
 
 #include <condition_variable>
