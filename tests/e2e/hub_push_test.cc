@@ -121,8 +121,9 @@ class HubPush : public EngineStory {
           auto state = State();
           PushedContents contents{.source = {}, .time = state->event_time(), .facts = {}};
           contents.source = std::move(state);
-          contents.facts.emplace_back("project",
-                                      wire::FeedProject{.name = "Fold", .mode = wire::FeedMode::kDirect});
+          contents.facts.emplace_back("project", wire::FeedProject{.name = "Fold",
+                                                                   .mode = wire::FeedMode::kDirect,
+                                                                   .present = wire::FeedProject::kRequired});
           return contents;
         },
         sender_clock_ > 0 ? sender_clock_ : WallNow(),
