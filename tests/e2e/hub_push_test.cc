@@ -225,6 +225,20 @@ TEST_F(HubPush, EveryAccountArrivesToTheMicroCreditAndLaterOnlyChangesDo) {
   EXPECT_EQ(project["editions"][0]["sums"][0]["total"], view::MicroText(ledger->users.granted));
 }
 
+// An operator configures the push, and then ingests the history of the project: its credit belongs to its own days.
+TEST_F(HubPush, AProjectWithoutTicksAndAccountsWaitsSoThatAHistoryKeepsItsDays) {
+  RoundIsOk();
+  EXPECT_EQ(served_->Get("/api/v1/federation/projects/4").status, 404) << "nothing was sent";
+  for (int user = 1; user <= kUsers; ++user) Grant(kStart, user, 1000);
+  RoundIsOk();
+  EXPECT_EQ(ProjectAtHub()["editions"][0]["published_time"], kStart);
+  Grant(kStart + kDay, 3, 1);
+  RoundIsOk();
+  ExpectTheSame();
+  const json user = served_->Get("/api/v1/federation/projects/4/users/3").json()["data"];
+  EXPECT_EQ(user["days"], json::parse(R"([{"day": 19676, "credit": "0.000001"}])"));
+}
+
 // What statistics files do not show is not sent: hidden and deleted users, those without credit, and those who have not
 // consented. Who hides after having been sent, leaves.
 TEST_F(HubPush, OnlyWhatStatisticsFilesShowIsSent) {

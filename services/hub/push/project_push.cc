@@ -162,6 +162,14 @@ Status ProjectPush::Make(const HubView& view, const std::function<Result<PushedC
   if (error) return DirectoryError("create", request.work, error);
   const auto made = MakePushedEdition(*made_of->source, request);
   if (!made.ok()) return made.status();
+  // Without a tick an edition has the clock's time, and no later one an earlier time. A project that has no account either
+  // waits: a history that is ingested next would have all its credit on today.
+  if (made_of->time <= 0 && state_.accepted == 0 &&
+      std::all_of(made->sums.begin(), made->sums.end(),
+                  [](const wire::FeedSum& sum) { return sum.accounts == 0; })) {
+    fs::remove_all(request.work, error);
+    return Status::Ok();
+  }
   const bool due = now >= state_.accepted_time + options_.heartbeat.count() || now < state_.accepted_time;
   if (!made->whole && made->changed == 0 && request.facts.empty() && !due) {
     fs::remove_all(request.work, error);
