@@ -325,7 +325,7 @@ class Reader {
     }
   }
 
-  // Where a URL leads: a project is the same over http and https, with and without a slash at the end.
+  // Where a URL leads: a project is the same over http and https, with and without "www." and a slash at the end.
   static std::string PlaceOfUrl(const std::string& url) {
     const std::size_t scheme = url.find("://");
     std::string place = scheme == url.npos ? url : url.substr(scheme + 3);
@@ -333,7 +333,7 @@ class Reader {
     const std::size_t host = std::min(place.find('/'), place.size());
     std::transform(place.begin(), place.begin() + static_cast<std::ptrdiff_t>(host), place.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return place;
+    return place.starts_with("www.") ? place.substr(4) : place;
   }
 
   // A project that is collected twice would count twice in the sum of each of its users.

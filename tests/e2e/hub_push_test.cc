@@ -226,10 +226,13 @@ TEST_F(HubPush, EveryAccountArrivesToTheMicroCreditAndLaterOnlyChangesDo) {
 }
 
 // An operator configures the push, and then ingests the history of the project: its credit belongs to its own days.
-TEST_F(HubPush, AProjectWithoutTicksAndAccountsWaitsSoThatAHistoryKeepsItsDays) {
+TEST_F(HubPush, AProjectWithoutTicksWaitsSoThatAHistoryKeepsItsDays) {
   RoundIsOk();
-  EXPECT_EQ(served_->Get("/api/v1/federation/projects/4").status, 404) << "nothing was sent";
-  for (int user = 1; user <= kUsers; ++user) Grant(kStart, user, 1000);
+  EXPECT_EQ(served_->Get("/api/v1/federation/projects/4").status, 404) << "without accounts";
+  Granted(kStart, ++result_, 1, 0.001);
+  RoundIsOk();
+  EXPECT_EQ(served_->Get("/api/v1/federation/projects/4").status, 404) << "the tick may come in a moment";
+  for (int user = 2; user <= kUsers; ++user) Grant(kStart, user, 1000);
   RoundIsOk();
   EXPECT_EQ(ProjectAtHub()["editions"][0]["published_time"], kStart);
   Grant(kStart + kDay, 3, 1);
@@ -237,6 +240,14 @@ TEST_F(HubPush, AProjectWithoutTicksAndAccountsWaitsSoThatAHistoryKeepsItsDays) 
   ExpectTheSame();
   const json user = served_->Get("/api/v1/federation/projects/4/users/3").json()["data"];
   EXPECT_EQ(user["days"], json::parse(R"([{"day": 19676, "credit": "0.000001"}])"));
+}
+
+TEST_F(HubPush, AProjectThatNeverHasTicksHasTheTimeOfTheClock) {
+  Granted(kStart, ++result_, 1, 0.001);
+  for (int round = 1; round <= 3; ++round) RoundIsOk();
+  EXPECT_EQ(served_->Get("/api/v1/federation/projects/4").status, 404);
+  RoundIsOk();
+  EXPECT_GT(ProjectAtHub()["editions"][0]["published_time"], kStart + kDay);
 }
 
 // What statistics files do not show is not sent: hidden and deleted users, those without credit, and those who have not

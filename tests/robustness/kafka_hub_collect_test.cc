@@ -29,10 +29,11 @@ class OneUserProject {
  public:
   OneUserProject() {
     const std::string head = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
-    Serve("/stats/tables.xml", head +
-                                   "<tables>\n <update_time>1790000000</update_time>\n"
-                                   " <nusers_total>1</nusers_total>\n <total_credit>100.000000</total_credit>\n"
-                                   "</tables>\n");
+    Serve("/stats/tables.xml",
+          head +
+              "<tables>\n <update_time>1790000000</update_time>\n"
+              " <nusers_total>1</nusers_total>\n <total_credit>100.000000</total_credit>\n"
+              "</tables>\n");
     Serve("/stats/user.xml", head +
                                  "<users>\n<user>\n <id>1</id>\n <name>Ann</name>\n"
                                  " <create_time>1003711477</create_time>\n"

@@ -250,8 +250,8 @@ TEST(Factors, SeveralLiarsBelowHalfOfTheWeightStayAmongHonestValues) {
 // The cap limits each project, not all liars together: three small projects have a tenth of the credit, and three fifths
 // of the weight after the cap.
 TEST(Factors, LiarsBelowHalfOfTheCreditMayHaveMoreThanHalfOfTheWeight) {
-  const Factor factor = Of({Version(1, 0.2, 45), Version(2, 0.2, 45), Version(3, 9, 4), Version(4, 9, 3),
-                            Version(5, 9, 3)});
+  const Factor factor =
+      Of({Version(1, 0.2, 45), Version(2, 0.2, 45), Version(3, 9, 4), Version(4, 9, 3), Version(5, 9, 3)});
   EXPECT_EQ(factor.factor, 9);
   double weight = 0;
   for (const Contribution& one : factor.contributions)
@@ -352,8 +352,7 @@ RC_GTEST_PROP(FactorsProperty, LiarsBelowHalfOfTheWeightKeepAFactorBetweenHonest
   const double spread = *rc::gen::element(1.0, 1.1, 2.0, 10.0, 100.0);
   std::vector<VersionReport> reports;
   for (int p = 1; p <= honest; ++p)
-    reports.push_back(
-        Version(static_cast<std::uint32_t>(p), 0.1 * Between(1, spread), Between(1e-3, 1e9)));
+    reports.push_back(Version(static_cast<std::uint32_t>(p), 0.1 * Between(1, spread), Between(1e-3, 1e9)));
   for (int p = 1; p <= liars; ++p)
     reports.push_back(Version(static_cast<std::uint32_t>(100 + p),
                               *rc::gen::element(1e-300, 1e-3, 0.1, 0.11, 0.3, 10.0, 1e300),
@@ -396,9 +395,8 @@ RC_GTEST_PROP(FactorsProperty, LiarsThatDriftForHundredsOfEpochsMoveNoFactorOutO
     drift.push_back(*rc::gen::element(0.91, 0.98, 0.999, 1.001, 1.02, 1.1));
     reports.push_back(Version(static_cast<std::uint32_t>(100 + p), 0.1));
   }
-  std::vector<Factor> before = ComputeFactors(std::span(reports).first(static_cast<std::size_t>(honest)),
-                                              kRules, {}, kNow)
-                                   .factors;
+  std::vector<Factor> before =
+      ComputeFactors(std::span(reports).first(static_cast<std::size_t>(honest)), kRules, {}, kNow).factors;
   const double without = Only({.factors = before, .left_out = {}}).factor;
   for (int epoch = 1; epoch <= 400; ++epoch) {
     for (std::size_t p = 0; p < drift.size(); ++p) {

@@ -345,9 +345,12 @@ TEST(RunSettings, NoProjectIsCollectedTwice) {
                     "}]\n");
   };
   const std::string statistics = "statistics: 'https://elm.example/stats/'";
-  EXPECT_THAT(errors(statistics, statistics),
-              HasSubstr("projects.statistics: \"https://elm.example/stats/\" of project 8 is also that of project 7"));
-  EXPECT_THAT(errors(statistics, "statistics: 'http://ELM.example/stats'"), HasSubstr("would count twice"));
+  EXPECT_THAT(
+      errors(statistics, statistics),
+      HasSubstr(
+          "projects.statistics: \"https://elm.example/stats/\" of project 8 is also that of project 7"));
+  EXPECT_THAT(errors(statistics, "statistics: 'http://www.ELM.example/stats'"),
+              HasSubstr("would count twice"));
   EXPECT_THAT(errors("url: 'https://elm.example/'", "url: 'https://elm.example'"),
               HasSubstr("projects.url: "));
   EXPECT_EQ(errors(statistics, "statistics: 'https://elm.example/Stats/'"), "no error");
