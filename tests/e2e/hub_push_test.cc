@@ -244,8 +244,13 @@ TEST_F(HubPush, AProjectWithoutTicksWaitsSoThatAHistoryKeepsItsDays) {
 
 TEST_F(HubPush, AProjectThatNeverHasTicksHasTheTimeOfTheClock) {
   Granted(kStart, ++result_, 1, 0.001);
-  for (int round = 1; round <= 3; ++round) RoundIsOk();
-  EXPECT_EQ(served_->Get("/api/v1/federation/projects/4").status, 404);
+  const double begun = WallNow() - kDay;
+  for (const double since : {0.0, 3599.0}) {
+    sender_clock_ = begun + since;
+    RoundIsOk();
+    EXPECT_EQ(served_->Get("/api/v1/federation/projects/4").status, 404) << since;
+  }
+  sender_clock_ = begun + 3600;
   RoundIsOk();
   EXPECT_GT(ProjectAtHub()["editions"][0]["published_time"], kStart + kDay);
 }
