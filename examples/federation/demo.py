@@ -43,6 +43,7 @@ MIXED = (ROSEWOOD, ELM, WILLOW)
 LEDGERS = (ROSEWOOD, ELM, CEDAR, WILLOW)  # projects of the demo's own deployment
 DIRECT = (ROSEWOOD, ELM, CEDAR)           # of these, those that send their accounts themselves
 JOBS_A_DAY = 120  # for GPUs, and as many for CPUs
+HOURS_IN_QUEUE = 6  # a computer's first job counts as its work since that was sent, so seconds would make a huge recent average
 PATIENCE = 300  # s for a state that must come
 SPEC = """<boinc_db_dump_spec>
  <enumeration><table>user</table><filename>user</filename><sort>id</sort><output><compression>gzip</compression></output></enumeration>
@@ -136,7 +137,7 @@ class Work:
         names = {"result": str(self.result), "host": str(host), "workunit": str(self.result), "app": "1"}
         yield project, when, {"completion": {
             **names, "app_version": str(version), "outcome": "OUTCOME_SUCCESS", "elapsed_time": elapsed,
-            "cpu_time": elapsed, "peak_flops": peak, "sent_time": when - elapsed - 60, "received_time": when,
+            "cpu_time": elapsed, "peak_flops": peak, "sent_time": when - elapsed - HOURS_IN_QUEUE * 3600, "received_time": when,
             "delay_bound": DAY}}
         yield project, when, {"validation": {
             **names, "fpops_est": estimate, "fpops_bound": 100 * estimate, "state": "VALIDATE_STATE_VALID", "pass": 1,
