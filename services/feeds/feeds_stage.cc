@@ -45,6 +45,15 @@ bool IsNewer(const RecordView& record, const EventHead& head, const wire::EventS
   return order == StampOrder::kNewer;
 }
 
+// The largest number of an edition: this long after its append, in milliseconds since 1970, which is what senders count in.
+// No later edition could have a larger number than that of a sender that counts in smaller units, or sends any number.
+constexpr double kFurthestEdition = 366 * 86400.0;  // s
+
+bool IsTooFar(const RecordView& record, const wire::FeedEdition& edition) {
+  return record.append_time > 0 &&
+         static_cast<double>(edition.edition) > (record.append_time + kFurthestEdition) * 1000;
+}
+
 // Why an edition cannot begin, complete or be held now; none: it can.
 std::optional<std::string> Misplaced(const ProjectRow& project, const wire::FeedEdition& edition) {
   if (edition.edition <= project.complete)
@@ -160,6 +169,12 @@ void FeedsStage::OnEdition(const RecordView& record, const EventHead& head, wire
   if (const EditionRow* before = editions_.Find(EditionKey(head.project, edition.edition)))
     for (const wire::EventStamp& known : {before->begun, before->ended})
       if (known.id == stamp.id && known.hash == stamp.hash) return;
+  if (IsTooFar(record, edition))
+    return stage::Refuse(
+        record, head.project, RefusalReason::kOutOfRange,
+        "the number of an edition is at most the milliseconds since 1970 of a year from now, "
+        "because later editions have larger numbers",
+        out);
   if (auto why = Misplaced(*project, edition))
     return stage::Refuse(record, head.project, RefusalReason::kAlreadyDecided, std::move(*why), out);
   ProjectRow& row = projects_.Mutable(ProjectKey(head.project));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -229,6 +230,33 @@ TEST_F(Hub, WhatASenderDoesNotKnowOfAProjectStays) {
   EXPECT_EQ(known["url"], "https://elm2.example/");
   EXPECT_EQ(known["points_per_cobblestone"], 8.0);
   EXPECT_EQ(known["shared_account"], false) << "a field that is present is set, also to false";
+}
+
+// A project that counts in microseconds, or sends any number, would leave no number for its later editions.
+TEST_F(Hub, ANumberThatWouldShutOutAllLaterEditionsIsRefused) {
+  const auto edition = [&](const std::string& number, const char* state) {
+    feed_.Add(1, kStart,
+              {{"feed_edition",
+                {{"edition", number},
+                 {"state", std::string("EDITION_STATE_") + state},
+                 {"published_time", kStart}}}});
+  };
+  const auto now = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                                  std::chrono::system_clock::now().time_since_epoch())
+                                                  .count());
+  constexpr std::uint64_t kDayMs = 86400000;
+  feed_.Project(1, "Rosewood");
+  for (const std::string& number : {std::string("18446744073709551615"), std::to_string(now * 1000),
+                                    std::to_string(now + 367 * kDayMs)}) {
+    edition(number, "BEGUN");
+    edition(number, "COMPLETE");
+  }
+  const std::uint64_t ahead = now + 365 * kDayMs;  // a clock that is that far ahead
+  edition(std::to_string(ahead), "BEGUN");
+  edition(std::to_string(ahead), "COMPLETE");
+  Post();
+  (void)ProjectAt(1, "complete_edition", ahead);
+  EXPECT_EQ(Refused(6), std::vector<std::string>(6, "OUT_OF_RANGE"));
 }
 
 TEST_F(Hub, EditionsOutOfPlaceAreRefused) {
