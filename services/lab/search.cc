@@ -151,9 +151,7 @@ Result<Found> SearchAttack(const SearchOptions& options) {
   Found best;
   for (std::uint32_t number = 1; number <= options.attacks; ++number) {
     const bool random = number <= options.attacks / 2 || best.at == 0;
-    Attack attack = random ? RandomAttack(dice) : ChangedAttack(best.attack, dice);
-    if (options.reported_only && attack.unwanted > Unwanted::kAbortedByProject)
-      attack.unwanted = Unwanted::kAbortedByUser;
+    const Attack attack = random ? RandomAttack(dice) : ChangedAttack(best.attack, dice);
     std::vector<Figures> seeds;
     for (std::uint64_t seed = 1; seed <= options.lab.seeds; ++seed) {
       const auto outcome = RunWorld(WorldOf(options.lab, condition, attackers, attack, seed));

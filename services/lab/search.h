@@ -15,8 +15,6 @@ struct SearchOptions {
   LabOptions lab;              // its attacks and progress are not used; the first condition is
   std::uint32_t attacks = 60;  // to try
   std::uint64_t seed = 1;      // of the search
-  bool reported_only =
-      false;  // attackers end every job that they do not compute; no job is withheld or detached
   // After each attack; may be empty.
   std::function<void(std::uint32_t tried, double best)> progress;
 };

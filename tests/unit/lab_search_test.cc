@@ -11,8 +11,7 @@ namespace {
 
 // The first results of a new world pay more (docs/lab.md), so it is long enough for them not to decide.
 lab::SearchOptions Short(const std::string& policy, fleet::Replication replication) {
-  lab::SearchOptions options{
-      .lab = {.hosts = 50, .jobs = 600, .seeds = 2}, .attacks = 12, .seed = 5, .reported_only = true};
+  lab::SearchOptions options{.lab = {.hosts = 50, .jobs = 600, .seeds = 2}, .attacks = 12, .seed = 5};
   options.lab.parameters = lab::LabParameters();
   options.lab.conditions = {{policy, replication, fleet::SizeModel::kNoisy}};
   return options;

@@ -312,8 +312,10 @@ void AddLab(Program& program) {
             .ShowDefault()
             .Between(20, 1000000)
             .Type("N");
-        sub.Flag("--reported-only", options.search.reported_only,
-                 "attackers end every job that they do not compute: none is withheld or detached");
+        sub.Add("--join", options.search.lab.join, "as in `lab run`")
+            .ShowDefault()
+            .Between(0, 3650)
+            .Type("D");
         sub.Add("--set", options.parameters, "as in `lab run`").OneEach().Type("NAME=VALUE");
         sub.Add("--out", options.out, "also write the found attack to a file that `lab run` reads")
             .Type("FILE");
