@@ -136,7 +136,9 @@ constexpr std::pair<Unwanted, const char*> kUnwantedNames[] = {{Unwanted::kAbort
 
 }  // namespace
 
-double ScoreOf(const Figures& figures) { return std::isfinite(figures.gain) ? figures.gain : figures.income; }
+double ScoreOf(const Figures& figures) {
+  return std::isfinite(figures.gain) && figures.honest_work >= kLeastWork ? figures.gain : figures.income;
+}
 
 Result<Found> SearchAttack(const SearchOptions& options) {
   const Condition& condition = options.lab.conditions.front();

@@ -26,7 +26,9 @@ struct Found {
   std::uint32_t at = 0;  // number of the attack, from 1
 };
 
-// What an attacker wants: credit for work. Where no work was done, credit in the same time.
+// What an attacker wants: credit for work. Where it does less than kLeastWork of what it could do, credit in the same time:
+// the gain of a handful of results is mostly chance.
+inline constexpr double kLeastWork = 0.1;
 [[nodiscard]] double ScoreOf(const Figures& figures);
 
 Result<Found> SearchAttack(const SearchOptions& options);

@@ -44,11 +44,13 @@ TEST(LabSearch, TheSameOptionsFindTheSameAttackAndKeepTheBest) {
   EXPECT_EQ(one->score, last);
 }
 
-TEST(LabSearch, InventedResultsCountByTheIncomeOfTheSameTime) {
-  lab::Figures figures{.gain = 1.5, .income = 0.1};
+TEST(LabSearch, InventedResultsAndAHandfulOfResultsCountByTheIncomeOfTheSameTime) {
+  lab::Figures figures{.gain = 1.5, .income = 0.2, .honest_work = 0.1};
   EXPECT_EQ(ScoreOf(figures), 1.5);
+  figures.honest_work = 0.09;
+  EXPECT_EQ(ScoreOf(figures), 0.2);
   figures.gain = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(ScoreOf(figures), 0.1);
+  EXPECT_EQ(ScoreOf(figures), 0.2);
 }
 
 TEST(LabSearch, AnAttackIsReadFromItsTextAsItWas) {
