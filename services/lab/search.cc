@@ -142,7 +142,7 @@ double ScoreOf(const Figures& figures) {
 
 Result<Found> SearchAttack(const SearchOptions& options) {
   const Condition& condition = options.lab.conditions.front();
-  const std::uint64_t attackers = std::max<std::uint64_t>(1, options.lab.hosts / 100);
+  const std::uint64_t attackers = AttackersOf(options.lab, {});
   std::vector<WorldOutcome> twins;
   for (std::uint64_t seed = 1; seed <= options.lab.seeds; ++seed) {
     auto twin = RunWorld(WorldOf(options.lab, condition, attackers, {}, seed));
