@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -324,7 +325,38 @@ class Reader {
     }
   }
 
+  // Where a URL leads: a project is the same over http and https, with and without "www." and a slash at the end.
+  static std::string PlaceOfUrl(const std::string& url) {
+    const std::size_t scheme = url.find("://");
+    std::string place = scheme == url.npos ? url : url.substr(scheme + 3);
+    while (!place.empty() && place.back() == '/') place.pop_back();
+    const std::size_t host = std::min(place.find('/'), place.size());
+    std::transform(place.begin(), place.begin() + static_cast<std::ptrdiff_t>(host), place.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return place.starts_with("www.") ? place.substr(4) : place;
+  }
+
+  // A project that is collected twice would count twice in the sum of each of its users.
+  void CheckUrlsDiffer(const RunSettings& s) {
+    const std::pair<const char*, std::string ProjectEntry::*> fields[] = {
+        {"url", &ProjectEntry::url}, {"statistics", &ProjectEntry::statistics}};
+    for (const auto& [name, field] : fields) {
+      std::map<std::string, std::uint64_t> found;  // id by place
+      for (const ProjectEntry& project : s.projects) {
+        if ((project.*field).empty()) continue;
+        const auto [first, is_new] = found.emplace(PlaceOfUrl(project.*field), project.id.value);
+        if (!is_new)
+          Error(GivenAt({std::string(kProjectsKey)}),
+                "projects." + std::string(name) + ": " + Shown(project.*field) + " of project " +
+                    std::to_string(project.id.value) + " is also that of project " +
+                    std::to_string(first->second) +
+                    "; a project that is collected twice would count twice in the sums of its users");
+      }
+    }
+  }
+
   void CheckRole(const RunSettings& s) {
+    CheckUrlsDiffer(s);
     if (s.role == Role::kHub && s.order == Order::kLockstep)
       Error(GivenAt({"role", "order"}), "role: hub requires order: arrival, because a hub has no periods");
     if (s.role == Role::kHub && s.kafka.slots == KafkaSlots::kByStage)

@@ -22,6 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 import time
 import urllib.error
@@ -42,6 +43,7 @@ MIXED = (ROSEWOOD, ELM, WILLOW)
 LEDGERS = (ROSEWOOD, ELM, CEDAR, WILLOW)  # projects of the demo's own deployment
 DIRECT = (ROSEWOOD, ELM, CEDAR)           # of these, those that send their accounts themselves
 JOBS_A_DAY = 120  # for GPUs, and as many for CPUs
+HOURS_IN_QUEUE = 6  # a computer's first job counts as its work since that was sent, so seconds would make a huge recent average
 PATIENCE = 300  # s for a state that must come
 SPEC = """<boinc_db_dump_spec>
  <enumeration><table>user</table><filename>user</filename><sort>id</sort><output><compression>gzip</compression></output></enumeration>
@@ -49,6 +51,20 @@ SPEC = """<boinc_db_dump_spec>
  <enumeration><table>team</table><filename>team</filename><sort>id</sort><output><compression>gzip</compression></output></enumeration>
 </boinc_db_dump_spec>
 """
+
+WILLOWS_STATUS = """<?xml version="1.0" encoding="ISO-8859-1" ?>
+<server_status>
+<daemon_status>
+  <daemon><host>www</host><command>Scheduler</command><status>running</status></daemon>
+  <daemon><host>www</host><command>sample_trivial_validator</command><status>running</status></daemon>
+</daemon_status>
+<database_file_states>
+  <results_ready_to_send>500</results_ready_to_send>
+  <workunits_waiting_for_validation>0</workunits_waiting_for_validation>
+</database_file_states>
+</server_status>
+"""
+SUMMARY_WIDTH = 118  # columns
 
 
 def step(text):
@@ -121,7 +137,7 @@ class Work:
         names = {"result": str(self.result), "host": str(host), "workunit": str(self.result), "app": "1"}
         yield project, when, {"completion": {
             **names, "app_version": str(version), "outcome": "OUTCOME_SUCCESS", "elapsed_time": elapsed,
-            "cpu_time": elapsed, "peak_flops": peak, "sent_time": when - elapsed - 60, "received_time": when,
+            "cpu_time": elapsed, "peak_flops": peak, "sent_time": when - elapsed - HOURS_IN_QUEUE * 3600, "received_time": when,
             "delay_bound": DAY}}
         yield project, when, {"validation": {
             **names, "fpops_est": estimate, "fpops_bound": 100 * estimate, "state": "VALIDATE_STATE_VALID", "pass": 1,
@@ -227,8 +243,9 @@ def write_versions(directory, rows):
 
 
 def publish_willow(projects, folder, directory):
-    """The export of Willow's accounts, and its versions in the form of BOINC's web pages."""
+    """The export of Willow's accounts, and its condition and versions in the form of BOINC's web pages."""
     os.makedirs(directory, exist_ok=True)
+    write_file(f"{directory}/server_status.php", WILLOWS_STATUS)
     spec = os.path.join(folder, "db_dump.xml")
     write_file(spec, SPEC)
     projects.run("export", "--project", str(WILLOW), "--spec", spec, "--out", f"{directory}/stats", "--delete-old")
@@ -315,10 +332,17 @@ class Checks:
 
     def __init__(self):
         self.lines, self.failed = [], 0
+        self.all = 0
 
     def add(self, topic, right, text):
+        self.all += 1
         self.failed += not right
         self.lines.append(f"  {topic:12}{'' if right else 'WRONG: '}{text}")
+
+    def show(self):
+        for line in self.lines:
+            print(textwrap.fill(line, SUMMARY_WIDTH, subsequent_indent=" " * 16, break_on_hyphens=False))
+        print(f"\n  {'result':12}" + (f"{self.failed} of {self.all} comparisons are WRONG" if self.failed else f"all {self.all} comparisons hold"))
 
 
 def judge(facts):
@@ -594,7 +618,7 @@ def main():
         story.the_liar()
         checks = story.compare()
         print("\n---- summary ---------------------------------------------------------------------\n")
-        print("\n".join(checks.lines))
+        checks.show()
         print("\n  next        docs/operations/federation-hub.md, docs/design/federation.md" +
               (f"\n              the data directories are in {folder}" if wanted.keep else ""), flush=True)
         if wanted.page or (somebody_looks() and not wanted.no_page):

@@ -225,6 +225,36 @@ TEST_F(HubPush, EveryAccountArrivesToTheMicroCreditAndLaterOnlyChangesDo) {
   EXPECT_EQ(project["editions"][0]["sums"][0]["total"], view::MicroText(ledger->users.granted));
 }
 
+// An operator configures the push, and then ingests the history of the project: its credit belongs to its own days.
+TEST_F(HubPush, AProjectWithoutTicksWaitsSoThatAHistoryKeepsItsDays) {
+  RoundIsOk();
+  EXPECT_EQ(served_->Get("/api/v1/federation/projects/4").status, 404) << "without accounts";
+  Granted(kStart, ++result_, 1, 0.001);
+  RoundIsOk();
+  EXPECT_EQ(served_->Get("/api/v1/federation/projects/4").status, 404) << "the tick may come in a moment";
+  for (int user = 2; user <= kUsers; ++user) Grant(kStart, user, 1000);
+  RoundIsOk();
+  EXPECT_EQ(ProjectAtHub()["editions"][0]["published_time"], kStart);
+  Grant(kStart + kDay, 3, 1);
+  RoundIsOk();
+  ExpectTheSame();
+  const json user = served_->Get("/api/v1/federation/projects/4/users/3").json()["data"];
+  EXPECT_EQ(user["days"], json::parse(R"([{"day": 19676, "credit": "0.000001"}])"));
+}
+
+TEST_F(HubPush, AProjectThatNeverHasTicksHasTheTimeOfTheClock) {
+  Granted(kStart, ++result_, 1, 0.001);
+  const double begun = WallNow() - kDay;
+  for (const double since : {0.0, 3599.0}) {
+    sender_clock_ = begun + since;
+    RoundIsOk();
+    EXPECT_EQ(served_->Get("/api/v1/federation/projects/4").status, 404) << since;
+  }
+  sender_clock_ = begun + 3600;
+  RoundIsOk();
+  EXPECT_GT(ProjectAtHub()["editions"][0]["published_time"], kStart + kDay);
+}
+
 // What statistics files do not show is not sent: hidden and deleted users, those without credit, and those who have not
 // consented. Who hides after having been sent, leaves.
 TEST_F(HubPush, OnlyWhatStatisticsFilesShowIsSent) {

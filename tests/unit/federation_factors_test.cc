@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -200,7 +201,6 @@ TEST(Factors, GoBackToTheDefaultInStepsWhenProjectsLeave) {
   EXPECT_TRUE(ComputeFactors({}, kRules, before, kNow).factors.empty());
 }
 
-// A factor that a GPU-only app uses must not come back as a report (S000 gives no rule; the factor would feed itself).
 // The attack A19 of the laboratory's list: one project reports ten times its scale, to raise what GPU-only projects pay,
 // and any recent credit, to raise its weight. A mean weighted by recent credit would follow: with the share r it is
 // 1 + 9 r times the honest scale.
@@ -221,6 +221,45 @@ TEST(Factors, TenTimesTheScaleOfOneProjectMovesNobodysCredit) {
   }
 }
 
+// What several liars gain if honest values differ: as many places of the median as they have projects, in halves.
+TEST(Factors, SeveralLiarsBelowHalfOfTheWeightStayAmongHonestValues) {
+  // Honest scales that differ by 12 times, as those of different apps do.
+  const std::vector<double> scales{0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6};
+  const auto with = [&](const std::vector<double>& lies) {
+    std::vector<VersionReport> reports;
+    for (const double scale : scales)
+      reports.push_back(Version(static_cast<std::uint32_t>(reports.size() + 1), scale));
+    for (const double lie : lies)
+      reports.push_back(Version(static_cast<std::uint32_t>(reports.size() + 1), lie));
+    return Of(reports).factor;
+  };
+  EXPECT_EQ(with({}), 0.2);
+  // In one direction: one liar moves half a place, two move one place, and so on, up to the largest honest value.
+  EXPECT_DOUBLE_EQ(with({1e9}), std::sqrt(0.2 * 0.3));
+  EXPECT_EQ(with({1e9, 1e9}), 0.3);
+  EXPECT_EQ(with({1e9, 1e9, 1e9, 1e9}), 0.4);
+  EXPECT_EQ(with({1e9, 1e9, 1e9, 1e9, 1e9, 1e9}), 0.6);
+  EXPECT_EQ(with({1e-9, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9}), 0.05);
+  // In different directions they undo each other.
+  EXPECT_EQ(with({1e9, 1e-9, 1e9, 1e-9, 1e9, 1e-9}), 0.2);
+  EXPECT_DOUBLE_EQ(with({1e9, 1e-9, 1e9}), std::sqrt(0.2 * 0.3));
+  // With half of the weight or more they decide.
+  EXPECT_GT(with({1e9, 1e9, 1e9, 1e9, 1e9, 1e9, 1e9}), 1e3);
+}
+
+// The cap limits each project, not all liars together: three small projects have a tenth of the credit, and three fifths
+// of the weight after the cap.
+TEST(Factors, LiarsBelowHalfOfTheCreditMayHaveMoreThanHalfOfTheWeight) {
+  const Factor factor =
+      Of({Version(1, 0.2, 45), Version(2, 0.2, 45), Version(3, 9, 4), Version(4, 9, 3), Version(5, 9, 3)});
+  EXPECT_EQ(factor.factor, 9);
+  double weight = 0;
+  for (const Contribution& one : factor.contributions)
+    if (one.value == 9) weight += one.weight;
+  EXPECT_DOUBLE_EQ(weight, 0.6);
+}
+
+// A factor that a GPU-only app uses must not come back as a report (S000 gives no rule; the factor would feed itself).
 TEST(Factors, TheScaleOfAGpuOnlyAppNeverEnters) {
   std::vector<VersionReport> reports{Version(1, 0.2), Version(2, 0.25), Version(3, 0.5)};
   const Factor without = Of(reports);
@@ -287,6 +326,91 @@ RC_GTEST_PROP(FactorsProperty, OneLiarHasLessThanHalfOfTheWeightAfterTheCapWhate
   }
   RC_ASSERT(factor.factor >= least * (1 - 1e-12));
   RC_ASSERT(factor.factor <= most * (1 + 1e-12));
+}
+
+// The value that `share` of the honest weight lies below, or the next one. `honest`: with weights after the cap.
+double QuantileOf(std::vector<Contribution> honest, double share, bool upper) {
+  std::sort(honest.begin(), honest.end(),
+            [](const Contribution& a, const Contribution& b) { return a.value < b.value; });
+  double all = 0;
+  for (const Contribution& one : honest) all += one.weight;
+  // Sums of shares are rounded, so a bound that lies between two values allows both.
+  constexpr double kRounding = 1e-9;
+  double sum = 0;
+  for (const Contribution& one : honest) {
+    sum += one.weight;
+    if (sum / all > share + (upper ? kRounding : -kRounding)) return one.value;
+  }
+  return honest.back().value;
+}
+
+// The bound of docs/rules.md, section 53: liars with the share w < 1/2 of the weight after the cap, in any directions, keep
+// a factor between the honest values at the shares 1/2 - w/(2 - 2w) and 1/2 + w/(2 - 2w) of the honest weight.
+RC_GTEST_PROP(FactorsProperty, LiarsBelowHalfOfTheWeightKeepAFactorBetweenHonestQuantiles, ()) {
+  const int honest = *rc::gen::inRange(2, 20);
+  const int liars = *rc::gen::inRange(1, honest + 1);
+  const double spread = *rc::gen::element(1.0, 1.1, 2.0, 10.0, 100.0);
+  std::vector<VersionReport> reports;
+  for (int p = 1; p <= honest; ++p)
+    reports.push_back(Version(static_cast<std::uint32_t>(p), 0.1 * Between(1, spread), Between(1e-3, 1e9)));
+  for (int p = 1; p <= liars; ++p)
+    reports.push_back(Version(static_cast<std::uint32_t>(100 + p),
+                              *rc::gen::element(1e-300, 1e-3, 0.1, 0.11, 0.3, 10.0, 1e300),
+                              *rc::gen::element(1e-3, 1.0, 1e9, 1e300)));
+  const Factor factor = Of(reports);
+  if (factor.is_default) return;
+  double w = 0;
+  std::vector<Contribution> others;
+  for (const Contribution& one : factor.contributions)
+    if (one.project > 100)
+      w += one.weight;
+    else
+      others.push_back(one);
+  if (w >= 0.5 - 1e-9) return;
+  const double away = w / (2 - 2 * w);
+  RC_ASSERT(factor.factor >= QuantileOf(others, 0.5 - away, false) * (1 - 1e-12));
+  RC_ASSERT(factor.factor <= QuantileOf(others, 0.5 + away, true) * (1 + 1e-12));
+  if (spread <= 1.1) {
+    const double without = QuantileOf(others, 0.5, false);
+    RC_ASSERT(factor.factor <= without * kTenPercent);
+    RC_ASSERT(factor.factor >= without / kTenPercent);
+  }
+}
+
+// A lie that grows slowly gains nothing over one that is told at once: the target forgets, and the slew limit only delays.
+RC_GTEST_PROP(FactorsProperty, LiarsThatDriftForHundredsOfEpochsMoveNoFactorOutOfTheHonestRange, ()) {
+  const int honest = *rc::gen::inRange(3, 12);
+  const int liars = *rc::gen::inRange(1, honest);
+  std::vector<VersionReport> reports;
+  for (int p = 1; p <= honest; ++p)
+    reports.push_back(Version(static_cast<std::uint32_t>(p), 0.1 * Between(1, 1.1)));
+  double least = HUGE_VAL;
+  double most = 0;
+  for (const VersionReport& one : reports) {
+    least = std::min(least, *one.scale);
+    most = std::max(most, *one.scale);
+  }
+  std::vector<double> drift;  // of each liar, in an epoch
+  for (int p = 1; p <= liars; ++p) {
+    drift.push_back(*rc::gen::element(0.91, 0.98, 0.999, 1.001, 1.02, 1.1));
+    reports.push_back(Version(static_cast<std::uint32_t>(100 + p), 0.1));
+  }
+  std::vector<Factor> before =
+      ComputeFactors(std::span(reports).first(static_cast<std::size_t>(honest)), kRules, {}, kNow).factors;
+  const double without = Only({.factors = before, .left_out = {}}).factor;
+  for (int epoch = 1; epoch <= 400; ++epoch) {
+    for (std::size_t p = 0; p < drift.size(); ++p) {
+      VersionReport& lie = reports[static_cast<std::size_t>(honest) + p];
+      lie.scale = *lie.scale * drift[p];
+    }
+    for (VersionReport& one : reports) one.time = one.recent_time = kNow + epoch * kDay;
+    before = ComputeFactors(reports, kRules, before, kNow + epoch * kDay).factors;
+    const double factor = Only({.factors = before, .left_out = {}}).factor;
+    RC_ASSERT(factor >= least * (1 - 1e-12));
+    RC_ASSERT(factor <= most * (1 + 1e-12));
+    RC_ASSERT(factor <= without * kTenPercent);
+    RC_ASSERT(factor >= without / kTenPercent);
+  }
 }
 
 VersionReport AnyReport() {

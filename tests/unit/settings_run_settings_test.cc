@@ -338,6 +338,27 @@ TEST(RunSettings, TheTimeOfAFetchIsThatOfOneProject) {
               HasSubstr("fetch_time are for role: hub"));
 }
 
+// With both entries the hub would add up the credit of every user twice.
+TEST(RunSettings, NoProjectIsCollectedTwice) {
+  const auto errors = [](const std::string& first, const std::string& second) {
+    return ErrorsIn("role: hub\nprojects: [{id: 7, name: Elm, " + first + "}, {id: 8, name: Oak, " + second +
+                    "}]\n");
+  };
+  const std::string statistics = "statistics: 'https://elm.example/stats/'";
+  EXPECT_THAT(
+      errors(statistics, statistics),
+      HasSubstr(
+          "projects.statistics: \"https://elm.example/stats/\" of project 8 is also that of project 7"));
+  EXPECT_THAT(errors(statistics, "statistics: 'http://www.ELM.example/stats'"),
+              HasSubstr("would count twice"));
+  EXPECT_THAT(errors("url: 'https://elm.example/'", "url: 'https://elm.example'"),
+              HasSubstr("projects.url: "));
+  EXPECT_EQ(errors(statistics, "statistics: 'https://elm.example/Stats/'"), "no error");
+  EXPECT_EQ(errors(statistics, "statistics: 'https://oak.example/stats/'"), "no error");
+  // The statistics of a project may be at its master URL.
+  EXPECT_EQ(errors("url: 'https://elm.example/'", "statistics: 'https://elm.example/'"), "no error");
+}
+
 // The hub shows the URL of a project to everybody.
 TEST(RunSettings, TheUrlOfACollectedProjectHasNoPassword) {
   for (const char* name : {"url", "statistics"}) {

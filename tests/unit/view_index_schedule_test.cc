@@ -51,6 +51,8 @@ TEST(IndexSchedule, BuildsTheFirstIndexAtOnceAndNoneWithoutAChange) {
   Indexer hub(1e-6);
   EXPECT_EQ(hub.Watch(RowsOf(0, 0), 100.5).size(), 1u);
   EXPECT_TRUE(hub.Watch(RowsOf(0, 0), 10000).empty());
+  // Whatever the clock of the caller shows then.
+  for (const double now : {-1e9, 0.0, 0.5, 1e9}) EXPECT_TRUE(IndexSchedule().Due(RowsOf(0, 0), now)) << now;
 }
 
 TEST(IndexSchedule, ShowsAnEditionOfASmallHubWithinASecond) {

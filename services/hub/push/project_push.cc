@@ -26,6 +26,7 @@ namespace {
 // Rounds after which a hub without a state counts as one that has lost it. A new hub on Kafka has none before the first
 // event.
 constexpr int kRoundsWithoutState = 10;
+constexpr double kTickPatience = 3600;  // s
 // Rounds after which an edition that the hub does not show counts as refused. By then a hub whose workers were away for
 // an hour has processed it.
 constexpr int kUnconfirmedRounds = 10;
@@ -162,6 +163,16 @@ Status ProjectPush::Make(const HubView& view, const std::function<Result<PushedC
   if (error) return DirectoryError("create", request.work, error);
   const auto made = MakePushedEdition(*made_of->source, request);
   if (!made.ok()) return made.status();
+  // Without a tick an edition has the clock's time, and no later one an earlier time: a history that is ingested next would
+  // have all its credit on today. So a project without accounts waits, and one with accounts waits for its first tick.
+  const bool has_accounts = std::any_of(made->sums.begin(), made->sums.end(),
+                                        [](const wire::FeedSum& sum) { return sum.accounts > 0; });
+  if (made_of->time <= 0 && has_accounts && without_tick_since_ == 0) without_tick_since_ = now;
+  if (made_of->time <= 0 && state_.accepted == 0 &&
+      (!has_accounts || now < without_tick_since_ + kTickPatience)) {
+    fs::remove_all(request.work, error);
+    return Status::Ok();
+  }
   const bool due = now >= state_.accepted_time + options_.heartbeat.count() || now < state_.accepted_time;
   if (!made->whole && made->changed == 0 && request.facts.empty() && !due) {
     fs::remove_all(request.work, error);

@@ -110,6 +110,7 @@ class ProjectPush {
   std::uint64_t file_lines_ = 0;  // of the file that is being sent; 0: not counted yet
   int unconfirmed_ = 0;  // rounds in a row in which the hub had all lines and did not show the edition
   int not_started_ = 0;  // rounds in a row in which the hub had no state
+  double without_tick_since_ = 0;  // UNIX s, when the project had accounts but no tick yet
 };
 
 }  // namespace cobblestone::hub

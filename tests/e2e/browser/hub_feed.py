@@ -15,7 +15,7 @@ ADA, BOB, MALLORY = 11, 12, 35
 ID = {name: name * 32 for name in "abc"}
 HOST_ID = "9" * 32
 HELD = "user.gz has 40 % fewer accounts than the edition before"
-SILENT = "the server does not answer"
+SILENT = "fetching the statistics has failed since 2026-01-02 03:04 UTC: user.gz (page): the server answered 200 with a web page"  # as a collector says it
 VOLUNTEERS = 50  # with 1 to 50
 UNBROKEN = "Supercalifragilisticexpialidocious" * 4  # the name of the last volunteer
 

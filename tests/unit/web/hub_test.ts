@@ -5,7 +5,7 @@ import { hashOf, parseRoute, type Route } from "../../../services/gateway/web/sr
 import { placedOn, plainName, shadeOf } from "../../../services/gateway/web/src/hub/places";
 import { bucketsOf, layersOf } from "../../../services/gateway/web/src/hub/stack";
 import type { HubProject, PersonDay, Row } from "../../../services/gateway/web/src/hub/types";
-import { ageWords, inCobblestones, standingWords, unknownWords, webAddress } from "../../../services/gateway/web/src/hub/words";
+import { ageWords, conditionWords, inCobblestones, sentence, standingWords, unknownWords, webAddress } from "../../../services/gateway/web/src/hub/words";
 import { stacked } from "../../../services/gateway/web/src/parts/stack";
 
 test("layers of a history are the projects by credit, and the smallest share one layer", () => {
@@ -91,4 +91,10 @@ test("a swing that is not believed has other words than one that counts", () => 
 test("only web addresses from a feed become links", () => {
   assert.equal(webAddress("https://rosewood.example/x?y=1"), "https://rosewood.example/x?y=1");
   for (const bad of ["javascript:alert(1)", "data:text/html,x", "https://a.example/\"onclick=", ""]) assert.equal(webAddress(bad), null, bad);
+});
+
+test("a reason is a sentence, and a condition that is not known claims nothing", () => {
+  assert.deepEqual(["the server answered 503", "Fine.", "is it down?", " ", ""].map(sentence), ["The server answered 503.", "Fine.", "Is it down?", "", ""]);
+  assert.equal(conditionWords("unknown").name, "Not known");
+  assert.equal(conditionWords("unknown").meaning, "The hub has not asked about its condition yet, or it does not say.");
 });

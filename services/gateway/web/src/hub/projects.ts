@@ -7,13 +7,13 @@ import { card, credit, empty, link, rac, table, tiles, time } from "../parts/pie
 import type { Context, View } from "../views/view";
 import { accountLink, ask, askList, countOf, creditOr, facts, outside, personLink, pill, projectLink, rowColumns } from "./pieces";
 import type { Edition, HubProject, ProjectDay, Row } from "./types";
-import { ageWords, conditionWords, inCobblestones, unknownWords } from "./words";
+import { ageWords, conditionWords, inCobblestones, sentence, unknownWords } from "./words";
 
 const kDay = 86400;
 const kShown = 10; // rows of each short list
 
 function conditionText(project: HubProject): string {
-  return project.condition_reason || conditionWords(project.condition).meaning;
+  return sentence(project.condition_reason ?? "") || conditionWords(project.condition).meaning;
 }
 
 // What a reader must know before the numbers.
@@ -21,7 +21,7 @@ function warnings(project: HubProject): Child {
   const unknown = unknownWords(project);
   return [
     unknown && h("p", { class: "hub-note warn", "data-unknown": "" }, h("b", {}, unknown), ". The numbers are those of the last complete edition."),
-    project.held_edition > 0 && h("p", { class: "hub-note warn", "data-held": "" }, h("b", {}, `Edition ${format.count(project.held_edition)} is held`),
+    project.held_edition > 0 && h("p", { class: "hub-note warn", "data-held": "" }, h("b", {}, `Edition ${project.held_edition} is held`),
       project.held_reason ? `: ${project.held_reason}. ` : ". ", "The numbers before it stay."),
     project.retired && h("p", { class: "hub-note" }, "The project has ended; its credit stays."),
     project.shared_account && h("p", { class: "hub-note" }, "Its accounts stand for many people, and are in no person's sum."),
@@ -35,7 +35,7 @@ function known(project: HubProject): boolean {
 function age(project: HubProject): string {
   if (!known(project)) return "No complete edition yet";
   const words = ageWords(project.published_time, Date.now() / 1000);
-  return words ? `As of ${words}` : `Edition ${format.count(project.complete_edition)}`;
+  return words ? `As of ${words}` : `Edition ${project.complete_edition}`;
 }
 
 function projectCard(project: HubProject): HTMLElement {
@@ -49,7 +49,7 @@ function projectCard(project: HubProject): HTMLElement {
   const name = h("h2", {}, projectLink(project.project, project.name));
   return h("li", { class: "card hub-project", "data-project": String(project.project), "data-stale": unknownWords(project) ? "yes" : null },
     h("div", { class: "title-row" }, name, pill(project.condition)),
-    h("p", { class: "soft small" }, conditionText(project)),
+    h("p", { class: "soft small condition-reason" }, conditionText(project)),
     h("dl", { class: "hub-figures" }, figures.map(([label, value, key]) => h("div", { "data-key": key }, h("dt", {}, label), h("dd", {}, known(project) ? value : format.kMissing)))),
     warnings(project),
     h("p", { class: "soft small age" }, age(project)));
@@ -86,7 +86,7 @@ function editionsOf(editions: Edition[]): Child {
   if (editions.length === 0) return card("Editions", empty("No edition yet."));
   return card("Editions", h("p", { class: "soft" }, "An edition is one state of the project's statistics. It is seen as a whole once it is complete; a held one changes nothing."),
     table("Newest first", [
-      { name: "Edition", head: true, cell: (e) => [format.count(e.edition), h("span", { class: `mark${e.state === "held" ? " warn" : ""}` }, kStates[e.state]), e.released && h("span", { class: "mark" }, "released by an operator"),
+      { name: "Edition", head: true, cell: (e) => [String(e.edition), h("span", { class: `mark${e.state === "held" ? " warn" : ""}` }, kStates[e.state]), e.released && h("span", { class: "mark" }, "released by an operator"),
         e.reason && h("span", { class: "detail" }, e.reason)] },
       { name: "Published", cell: (e) => dateOf(format.toNumber(e.published_time) || format.toNumber(e.begun_time)) },
       { name: "Users", number: true, wide: true, cell: (e) => countOf(sumOf(e, "user")?.accounts) },
@@ -135,7 +135,7 @@ export async function projectView(context: Context, of: Id): Promise<View> {
   const node = h("div", { class: "hub-project-view" },
     h("p", { class: "crumb" }, link({ view: "hub-projects" }, "Projects")),
     h("div", { class: "title-row" }, h("h1", { tabindex: -1 }, project.name || `Project ${of}`), pill(project.condition)),
-    h("p", { class: "lead" }, conditionText(project), " ", age(project), "."),
+    h("p", { class: "lead" }, h("span", { class: "condition-reason" }, conditionText(project)), " ", age(project), "."),
     warnings(project),
     tiles([
       { label: "Total credit", value: has ? creditOr(project.total) : format.kMissing, note: format.toNumber(project.points_per_cobblestone) === 1 ? "Cobblestones" : "points of the project", key: "total" },

@@ -19,7 +19,13 @@ const kConditions: Record<string, Words> = {
 };
 
 export function conditionWords(condition: string): Words {
-  return kConditions[condition] ?? { name: "Not known yet", tone: "none", meaning: "The hub has not asked about its condition yet." };
+  return kConditions[condition] ?? { name: "Not known", tone: "none", meaning: "The hub has not asked about its condition yet, or it does not say." };
+}
+
+// A reason that the hub or the project gives, which has neither a capital nor a full stop.
+export function sentence(text: string): string {
+  const whole = text.trim();
+  return whole && whole.charAt(0).toUpperCase() + whole.slice(1) + (/[.!?]$/.test(whole) ? "" : ".");
 }
 
 const kDay = 86400;
