@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
                 advice->single_replication ? 1 : 0);
     if (advice->replication_probability)
       std::printf("replication_probability %.17g\n", *advice->replication_probability);
+    if (advice->standing) std::printf("standing %.17g\n", *advice->standing);
   } else {
     std::printf("no advice: the scheduler uses its own estimate\n");
   }

@@ -7,6 +7,7 @@
 
 #include <httplib.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -22,7 +23,22 @@ class GatewayAdvice {
     bool single_replication = false;  // the job needs no second replica
     // Policy robust: replicate the job with this probability, and ignore single_replication. none: another policy
     std::optional<double> replication_probability;
+    // Policy robust: what is known about the host, 0 (nothing) to 4. One result of a replicated workunit should come from
+    // a host of the standing that StandingNeeded() returns. none: another policy
+    std::optional<double> standing;
   };
+
+  // `hosts`: how many hosts of the app had each standing when they last asked for work. The highest standing that at least
+  // half of those above 0 have, and at least 20 hosts. 0: any host will do.
+  static int StandingNeeded(const std::array<long, 5>& hosts) {
+    const long known = hosts[1] + hosts[2] + hosts[3] + hosts[4];
+    long have = 0;
+    for (int standing = 4; standing > 0; --standing) {
+      have += hosts[standing];
+      if (have >= 20 && 2 * have >= known) return standing;
+    }
+    return 0;
+  }
 
   // `url`: http://127.0.0.1:8080; `token`: a token of the role read, which has no rate limit.
   GatewayAdvice(const std::string& url, long project, const std::string& token)
@@ -54,7 +70,7 @@ class GatewayAdvice {
     const auto quota = number("quota_left");
     if (!quota) return std::nullopt;
     return Advice{number("runtime_s"), *quota, data.value("single_replication", false),
-                  number("replication_probability")};
+                  number("replication_probability"), number("standing")};
   }
 
   // Call this where the scheduler writes its reply. Returns the elements to be put between <scheduler_reply> and

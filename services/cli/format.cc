@@ -739,6 +739,8 @@ std::string HostVersionText(const json& answer) {
               "replicated, valid, and claimed like the others' results of their jobs");
     fields.Of(row, "replication_probability", "replication probability",
               "advised for its next job of the app");
+    fields.Of(row, "standing", "standing",
+              "of 4; one result of a replicated workunit should come from a host of high standing");
     fields.Of(row, "max_jobs_per_day", "max jobs per day");
     fields.Of(row, "jobs_today", "jobs today");
     fields.Of(row, "scale_probation", "on scale probation");

@@ -96,6 +96,11 @@ std::string NameOf(const Condition& condition) {
   return name;
 }
 
+std::uint64_t AttackersOf(const LabOptions& options, const NamedAttack& attack) {
+  const double share = options.share > 0 ? options.share : attack.share;
+  return static_cast<std::uint64_t>(std::max(1LL, std::llround(share * static_cast<double>(options.hosts))));
+}
+
 FleetOptions WorldOf(const LabOptions& options, const Condition& condition, std::uint64_t attackers,
                      const fleet::Attack& attack, std::uint64_t seed, const NamedAttack& named) {
   FleetOptions world;
@@ -222,9 +227,7 @@ Result<WorldOutcome> RunWorld(const FleetOptions& options) {
 
 Result<std::vector<Measurement>> RunLaboratory(const LabOptions& options) {
   std::vector<std::uint64_t> attackers;
-  for (const NamedAttack& attack : options.attacks)
-    attackers.push_back(std::max<std::uint64_t>(
-        1, static_cast<std::uint64_t>(std::llround(attack.share * static_cast<double>(options.hosts)))));
+  for (const NamedAttack& attack : options.attacks) attackers.push_back(AttackersOf(options, attack));
   // What the worlds of two attacks must have in common to have the same twin.
   using TwinKey = std::tuple<std::uint64_t, std::uint32_t, bool, bool>;
   const auto key_of = [&](std::size_t i) {

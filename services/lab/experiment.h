@@ -32,6 +32,7 @@ struct LabOptions {
   std::optional<fleet::AppModel> app;
   std::uint64_t hosts = 300;  // honest
   std::uint64_t jobs = 1000;  // of a person that count
+  double share = 0;           // attackers / honest hosts; 0: that of each attack
   double join = 0;            // days after which the attackers, and their twins, join the others
   std::uint32_t seeds = 5;    // 1, 2, ...
   unsigned threads = 0;       // 0: one for each core. No figure depends on it
@@ -54,6 +55,9 @@ std::string NameOf(fleet::Replication replication);
 std::string NameOf(fleet::SizeModel sizes);
 // "boinc, single replication, noisy sizes", and the world unless it is uniform.
 std::string NameOf(const Condition& condition);
+
+// The number of attackers in a world, at least 1.
+std::uint64_t AttackersOf(const LabOptions& options, const NamedAttack& attack);
 
 // The world of an attack; that of a default-constructed fleet::Attack is the twin. What the app of `named` needs is
 // in both.

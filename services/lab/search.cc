@@ -136,11 +136,13 @@ constexpr std::pair<Unwanted, const char*> kUnwantedNames[] = {{Unwanted::kAbort
 
 }  // namespace
 
-double ScoreOf(const Figures& figures) { return std::isfinite(figures.gain) ? figures.gain : figures.income; }
+double ScoreOf(const Figures& figures) {
+  return std::isfinite(figures.gain) && figures.honest_work >= kLeastWork ? figures.gain : figures.income;
+}
 
 Result<Found> SearchAttack(const SearchOptions& options) {
   const Condition& condition = options.lab.conditions.front();
-  const std::uint64_t attackers = std::max<std::uint64_t>(1, options.lab.hosts / 100);
+  const std::uint64_t attackers = AttackersOf(options.lab, {});
   std::vector<WorldOutcome> twins;
   for (std::uint64_t seed = 1; seed <= options.lab.seeds; ++seed) {
     auto twin = RunWorld(WorldOf(options.lab, condition, attackers, {}, seed));
@@ -151,9 +153,7 @@ Result<Found> SearchAttack(const SearchOptions& options) {
   Found best;
   for (std::uint32_t number = 1; number <= options.attacks; ++number) {
     const bool random = number <= options.attacks / 2 || best.at == 0;
-    Attack attack = random ? RandomAttack(dice) : ChangedAttack(best.attack, dice);
-    if (options.reported_only && attack.unwanted > Unwanted::kAbortedByProject)
-      attack.unwanted = Unwanted::kAbortedByUser;
+    const Attack attack = random ? RandomAttack(dice) : ChangedAttack(best.attack, dice);
     std::vector<Figures> seeds;
     for (std::uint64_t seed = 1; seed <= options.lab.seeds; ++seed) {
       const auto outcome = RunWorld(WorldOf(options.lab, condition, attackers, attack, seed));

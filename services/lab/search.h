@@ -15,8 +15,6 @@ struct SearchOptions {
   LabOptions lab;              // its attacks and progress are not used; the first condition is
   std::uint32_t attacks = 60;  // to try
   std::uint64_t seed = 1;      // of the search
-  bool reported_only =
-      false;  // attackers end every job that they do not compute; no job is withheld or detached
   // After each attack; may be empty.
   std::function<void(std::uint32_t tried, double best)> progress;
 };
@@ -28,7 +26,9 @@ struct Found {
   std::uint32_t at = 0;  // number of the attack, from 1
 };
 
-// What an attacker wants: credit for work. Where no work was done, credit in the same time.
+// What an attacker wants: credit for work. Where it does less than kLeastWork of what it could do, credit in the same time:
+// the gain of a handful of results is mostly chance.
+inline constexpr double kLeastWork = 0.1;
 [[nodiscard]] double ScoreOf(const Figures& figures);
 
 Result<Found> SearchAttack(const SearchOptions& options);

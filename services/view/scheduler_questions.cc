@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -84,6 +85,14 @@ const credit::Agreement* FindAgreement(const accounts::HostAccount& account, App
   return nullptr;
 }
 
+// Valid replicated results of the host: with the version since its last failure or invalid result with it, and in the app
+// since its last invalid one, whichever are fewer.
+std::uint32_t RunOfValidResults(const credit::HostApp* of_app, const credit::HostVersion* of_version) {
+  if (of_app == nullptr || of_version == nullptr) return 0;
+  const double run = std::min<double>(of_version->consecutive_valid, of_app->replicated_valid);
+  return static_cast<std::uint32_t>(std::clamp<double>(run, 0, credit::kHighestStanding));
+}
+
 }  // namespace
 
 Result<json> Questions::HostVersions(ProjectId project, HostId host, std::optional<AppVersionId> version,
@@ -114,6 +123,7 @@ Result<json> Questions::HostVersions(ProjectId project, HostId host, std::option
         j["failure_rate"] = Number(of_app->error_rate);
         j["results_that_vouch"] = Number(vouch);
         j["replication_probability"] = Number(credit::ReplicationProbability(vouch));
+        j["standing"] = credit::StandingOf(vouch, RunOfValidResults(of_app, &row));
       }
       list.push_back(std::move(j));
     }
@@ -179,8 +189,10 @@ Result<json> Questions::Estimate(ProjectId project, const Job& job) {
   if (app->policy.kind == credit::PolicyKind::kRobust) {
     const auto account = HostAccount(project, job.host, record.user);
     if (!account.ok()) return account.status();
-    j["replication_probability"] = Number(credit::ReplicationProbability(
-        credit::ResultsThatVouch(FindHostApp(record, app->id), FindAgreement(*account, app->id), constants)));
+    const credit::HostApp* of_app = FindHostApp(record, app->id);
+    const double vouch = credit::ResultsThatVouch(of_app, FindAgreement(*account, app->id), constants);
+    j["replication_probability"] = Number(credit::ReplicationProbability(vouch));
+    j["standing"] = credit::StandingOf(vouch, RunOfValidResults(of_app, row));
   }
   if (row != nullptr && row->turnaround.n > 0) j["turnaround_s"] = Number(row->turnaround.mean);
   if (replication != credit::ReplicationAdvice::kSingle) j["reason"] = ReasonOf(replication);

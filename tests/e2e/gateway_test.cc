@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -21,6 +22,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/credit/policies/robust.h"
+#include "examples/scheduler/gateway_advice.h"
 #include "tests/e2e/gateway_process.h"
 
 namespace cobblestone::testing {
@@ -629,6 +632,18 @@ TEST_F(GatewayTest, TheSchedulerExampleGetsTheGatewaysAnswer) {
   EXPECT_THAT(asked, HasSubstr("<host_total_credit>"));
   // Without an answer the example continues on its own.
   EXPECT_EQ(ask("http://127.0.0.1:1"), "no advice: the scheduler uses its own estimate\n");
+}
+
+TEST(SchedulerExample, TheStandingNeededIsThatOfTheRule) {
+  constexpr std::uint32_t kCounts[] = {0, 1, 10, 19, 20, 41};
+  for (const std::uint32_t one : kCounts)
+    for (const std::uint32_t two : kCounts)
+      for (const std::uint32_t three : kCounts)
+        for (const std::uint32_t four : kCounts) {
+          const std::array<std::uint32_t, 5> hosts = {7, one, two, three, four};
+          EXPECT_EQ(GatewayAdvice::StandingNeeded({7, one, two, three, four}), credit::StandingNeeded(hosts))
+              << one << ' ' << two << ' ' << three << ' ' << four;
+        }
 }
 
 TEST_F(GatewayTest, RequestsBeyondTheLimitsAreRejected) {

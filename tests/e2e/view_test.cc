@@ -350,6 +350,10 @@ TEST_F(View, TheAdviceOfRobustFollowsComparedResults) {
     return AnswerOf(Stored().Estimate(kProject, {.host = HostId(host), .version = AppVersionId(version)}))
         .value("replication_probability", -1.0);
   };
+  const auto standing = [&](std::uint64_t host, std::int64_t version) {
+    return AnswerOf(Stored().Estimate(kProject, {.host = HostId(host), .version = AppVersionId(version)}))
+        .value("standing", -1);
+  };
   const auto row_of = [&](std::int64_t version) {
     return AnswerOf(Stored().HostVersions(kProject, HostId(1), AppVersionId(version), AppId(2)))["rows"][0];
   };
@@ -364,6 +368,7 @@ TEST_F(View, TheAdviceOfRobustFollowsComparedResults) {
   for (int n = 0; n < 30; ++n) both_judged(21, 5000, 5000);  // version 22 continues its averages
   Reopen();
   EXPECT_EQ(advised(1, 21), 1) << "claims of hosts with few results tell nothing";
+  EXPECT_EQ(standing(1, 21), 3) << "valid replicated results, but the advice is still to replicate all";
   for (const std::int64_t version : {21, 21, 22, 22, 22}) both_judged(version, 5000, 5000);
   judged(1, 21, ++workunit, 1, credit::ValidateState::kValid);  // nothing was compared
   Reopen();
@@ -371,7 +376,10 @@ TEST_F(View, TheAdviceOfRobustFollowsComparedResults) {
     for (const std::int64_t version : {21, 22}) EXPECT_DOUBLE_EQ(advised(host, version), 1 / 1.5);
   EXPECT_EQ(advised(3, 21), 1) << "another host";
   EXPECT_EQ(advised(1, 11), -1) << "an app with another policy";
+  EXPECT_EQ(standing(3, 21), 0);
+  EXPECT_EQ(standing(1, 11), -1);
   EXPECT_EQ(row_of(21)["results_that_vouch"], 5.0);
+  EXPECT_EQ(row_of(21)["standing"], 3);
   EXPECT_DOUBLE_EQ(row_of(22)["replication_probability"].get<double>(), 1 / 1.5);
   EXPECT_LT(row_of(21)["failure_rate"].get<double>(), 0.1) << "a new host begins at 0.1";
   both_judged(21, 5000, 2000);  // host 1 claims two and a half times as much as host 2
@@ -380,7 +388,10 @@ TEST_F(View, TheAdviceOfRobustFollowsComparedResults) {
   EXPECT_DOUBLE_EQ(advised(2, 21), 1 / 1.6);
   judged(2, 22, ++workunit, 2, credit::ValidateState::kInvalid);
   Reopen();
-  for (const std::int64_t version : {21, 22}) EXPECT_EQ(advised(2, version), 1);
+  for (const std::int64_t version : {21, 22}) {
+    EXPECT_EQ(advised(2, version), 1);
+    EXPECT_EQ(standing(2, version), 0) << "an invalid result counts for all versions of the app";
+  }
   EXPECT_EQ(row_of(21)["results_that_vouch"], 0.0);
   Send(kStart + 1000,
        wire::AppChange{

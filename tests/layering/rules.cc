@@ -146,7 +146,7 @@ const std::vector<Layer>& Layers() {
       {"services/cobblestone", {"common", "services"}},
       // Code for others to copy. It includes nothing of this project.
       {"examples", {}},
-      {"tests", {"common", "services"}},
+      {"tests", {"common", "services", "examples"}},
   };
   return kLayers;
 }

@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -145,6 +146,29 @@ TEST_F(KafkaAudit, ReadsSlotsByStage) {
   EXPECT_GT(audit["accounts"], 10);
   EXPECT_EQ(Audit(*world_, {"--since"})["since"]["grants"], audit["grants"]);
   Stop(*worker);
+}
+
+// `lab run --from-ledger` reads a deployment as audits do.
+TEST_F(KafkaAudit, TheLaboratoryFitsItsWorldToADeploymentAsOnOneMachine) {
+  world_ = std::make_unique<KafkaWorld>(*broker_, Traffic(64, 6000));
+  auto worker = world_->Worker("w0");
+  ASSERT_LE(world_->Ingest().code, 1);
+  ASSERT_TRUE(world_->AwaitRest(kRest)) << world_->Tasks().dump(1);
+  std::ofstream(world_->path("none.yaml")) << "id: A0\nname: none\n";
+  const Finished lab = RunProgram(
+      world_->path(""), {"lab", "run", world_->path("none.yaml"), "--from-ledger", world_->ConfigOf("admin"),
+                         "--app", "1", "--policy", "robust", "--hosts", "10", "--jobs", "20", "--seeds", "1",
+                         "--json", world_->path("lab.json"), "--quiet"});
+  ASSERT_EQ(lab.code, 0) << lab.err;
+  std::ifstream file(world_->path("lab.json"));
+  const auto fit = nlohmann::json::parse(file)["ledger"];
+  EXPECT_GE(fit["results"], 200) << fit.dump(1);
+  Stop(*worker);
+  world_->WithMigrated([&](Engine& engine) {
+    const auto on_one_machine = engine.FitWorld(ProjectId(1), AppId(1), {});
+    ASSERT_TRUE(on_one_machine.ok()) << on_one_machine.status().message();
+    EXPECT_EQ(*on_one_machine, fit);
+  });
 }
 
 // Changes a row of a host's account in the checkpoint topic; the worker's own state is correct.

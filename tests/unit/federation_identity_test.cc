@@ -364,6 +364,14 @@ TEST(Identity, RefusesMalformedFactsAndChangesNothing) {
   EXPECT_EQ(world.Dump(), before);
   EXPECT_EQ(ParseCpid("000102030405060708090A0B0C0D0E0F"),
             (Cpid{.high = 0x0001020304050607, .low = 0x08090A0B0C0D0E0F}));
+  EXPECT_EQ(ParseCpid("fedcba98765432100123456789ABCDEF"),
+            (Cpid{.high = 0xfedcba9876543210, .low = 0x0123456789abcdef}));
+  for (std::size_t at = 0; at < 32; ++at)
+    for (const char no_digit : {'g', 'G', '/', ':', '@', '`', '\xff', '\0'}) {
+      std::string text = "fedcba98765432100123456789ABCDEF";
+      text[at] = no_digit;
+      EXPECT_EQ(ParseCpid(text), std::nullopt) << at;
+    }
   EXPECT_EQ(CpidText({.high = 0x0001020304050607, .low = 0x08090A0B0C0D0E0F}),
             "000102030405060708090a0b0c0d0e0f");
   for (const char* text : {"", "00010203040506070809", "00000000000000000000000000000000",

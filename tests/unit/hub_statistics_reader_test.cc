@@ -250,6 +250,20 @@ TEST(StatisticsReader, DetectsTheCompressionFromTheContents) {
   }
 }
 
+TEST(StatisticsReader, HasOtherContentsIfARecordIsOtherOrAtAnotherPlace) {
+  const std::string one = User(1, "1.000000");
+  const std::string two = User(2, "2.500000");
+  std::vector<std::string> texts = {Users(one + two), Users(two + one), Users(one), Users(""),
+                                    Users(one + User(2, "2.500001")), Users(one + two + two),
+                                    Users(one + User(2, "2.500000", " <country>Chad</country>\n"))};
+  for (std::size_t a = 0; a < texts.size(); ++a)
+    for (std::size_t b = 0; b < texts.size(); ++b) {
+      const ReadFile of_a = Read(texts[a]);
+      ASSERT_TRUE(of_a.accepted) << texts[a];
+      EXPECT_EQ(of_a.summary.contents == Read(texts[b]).summary.contents, a == b) << a << " " << b;
+    }
+}
+
 TEST(StatisticsReader, RefusesEveryTruncation) {
   const std::string text = Users(User(1, "1.000000") + User(2, "2.500000"));
   const std::string gzip = Gzip(text);

@@ -11,8 +11,7 @@ namespace {
 
 // The first results of a new world pay more (docs/lab.md), so it is long enough for them not to decide.
 lab::SearchOptions Short(const std::string& policy, fleet::Replication replication) {
-  lab::SearchOptions options{
-      .lab = {.hosts = 50, .jobs = 600, .seeds = 2}, .attacks = 12, .seed = 5, .reported_only = true};
+  lab::SearchOptions options{.lab = {.hosts = 50, .jobs = 600, .seeds = 2}, .attacks = 12, .seed = 5};
   options.lab.parameters = lab::LabParameters();
   options.lab.conditions = {{policy, replication, fleet::SizeModel::kNoisy}};
   return options;
@@ -45,11 +44,13 @@ TEST(LabSearch, TheSameOptionsFindTheSameAttackAndKeepTheBest) {
   EXPECT_EQ(one->score, last);
 }
 
-TEST(LabSearch, InventedResultsCountByTheIncomeOfTheSameTime) {
-  lab::Figures figures{.gain = 1.5, .income = 0.1};
+TEST(LabSearch, InventedResultsAndAHandfulOfResultsCountByTheIncomeOfTheSameTime) {
+  lab::Figures figures{.gain = 1.5, .income = 0.2, .honest_work = 0.1};
   EXPECT_EQ(ScoreOf(figures), 1.5);
+  figures.honest_work = 0.09;
+  EXPECT_EQ(ScoreOf(figures), 0.2);
   figures.gain = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(ScoreOf(figures), 0.1);
+  EXPECT_EQ(ScoreOf(figures), 0.2);
 }
 
 TEST(LabSearch, AnAttackIsReadFromItsTextAsItWas) {

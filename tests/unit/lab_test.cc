@@ -383,6 +383,13 @@ TEST(LabStrategy, DetachedJobsAreErrorsAndTheirWorkunitsGoToOthers) {
   EXPECT_GT(sent_again, 5u);
 }
 
+TEST(LabExperiment, TheShareOfTheLaboratoryReplacesThatOfTheAttack) {
+  const lab::NamedAttack attack{.share = 0.02};
+  EXPECT_EQ(lab::AttackersOf({.hosts = 300}, attack), 6u);
+  EXPECT_EQ(lab::AttackersOf({.hosts = 300, .share = 0.05}, attack), 15u);
+  EXPECT_EQ(lab::AttackersOf({.hosts = 20}, attack), 1u) << "at least one";
+}
+
 TEST(LabStrategy, AttackersJoinOnTheDayThatTheLaboratorySays) {
   const Seen seen = SeenOf({}, {.join = 2});
   ASSERT_GT(seen.dispatches.size(), 20u);

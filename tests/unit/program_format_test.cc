@@ -247,7 +247,8 @@ TEST(Format, AHostsReplicationAdviceIsShown) {
               {"project", 1},
               {"failure_rate", 0.0625},
               {"results_that_vouch", 5},
-              {"replication_probability", 0.6666666667}};
+              {"replication_probability", 0.6666666667},
+              {"standing", 3}};
   const std::string text = HostVersionText({{"rows", {row}}});
   EXPECT_THAT(text, HasSubstr("failure rate in the app        0.0625\n"));
   EXPECT_THAT(text,
@@ -255,6 +256,10 @@ TEST(Format, AHostsReplicationAdviceIsShown) {
                         "results of their jobs\n"));
   EXPECT_THAT(text,
               HasSubstr("replication probability        0.6666666667 advised for its next job of the app\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("standing                       3 of 4; one result of a replicated workunit should come "
+                "from a host of high standing\n"));
   row.erase("replication_probability");
   EXPECT_THAT(HostVersionText({{"rows", {row}}}), Not(HasSubstr("probability")));
 }

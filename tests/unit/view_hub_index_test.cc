@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/federation/identity/identities.h"
 #include "common/wire/control/topics.h"
@@ -427,6 +429,51 @@ TEST(HubIndexTest, HostsAreFoundByTheirIdAtAllProjects) {
   json user;
   answers.lists().AddRanks(ProjectId(1), AccountKind::kUser, 7, &user);
   EXPECT_EQ(user, (json{{"rank_total", 1}, {"rank_rac", 1}, {"of", 1}, {"hosts", 2}, {"used_hosts", 1}}));
+}
+
+// A project chooses its numbers: from the smallest to the greatest, close together or far apart.
+TEST(HubIndexTest, HostsCountForTheirOwnerWhateverTheNumbersOfUsersAre) {
+  constexpr std::uint64_t kGreatest = 0x7fffffffffffffff;
+  const std::vector<std::uint64_t> owners = {1, 2, 3, 1000, 1001, 1ull << 40, (1ull << 40) + 1, kGreatest};
+  HubWorld world;
+  for (const std::uint32_t project : {1, 2, 3}) world.Project(project);
+  std::uint64_t host = 0;
+  for (const std::uint64_t owner : owners) {
+    world.User(1, {.id = owner, .credit = 1, .name = "of 1"});
+    for (std::uint64_t n = 0; n <= owner % 3; ++n) world.Host(1, {.id = ++host, .credit = 1, .owner = owner});
+  }
+  world.User(2, {.id = 4, .credit = 1, .name = "of 2"});
+  // Nobody's: there is no such user, at project 3 nobody at all.
+  for (const std::uint64_t owner : {std::uint64_t{4}, std::uint64_t{999}, kGreatest - 1})
+    world.Host(1, {.id = ++host, .credit = 1, .owner = owner});
+  world.Host(2, {.id = 1, .credit = 1, .owner = kGreatest});
+  world.Host(3, {.id = 1, .credit = 1, .owner = 1});
+  const auto index = world.Index();
+  for (const std::uint64_t owner : owners)
+    EXPECT_EQ(index->users.all[index->FindUser(ProjectId(1), owner)].hosts, owner % 3 + 1) << owner;
+  EXPECT_EQ(index->users.all[index->FindUser(ProjectId(2), 4)].hosts, 0u);
+}
+
+TEST(HubIndexTest, HostsWithAnIdAreInItsOrderAndThenInThatOfTheirPlaces) {
+  HubWorld world;
+  for (const std::uint32_t project : {1, 2}) world.Project(project);
+  for (std::uint64_t id = 1; id <= 200; ++id)
+    for (const std::uint32_t project : {1, 2}) {
+      members::MemberRow row{.now = Feed(AccountKind::kHost, {.id = id, .credit = 1})};
+      // Most begin like others, and each is of several hosts.
+      const std::uint64_t high = id % 3 << 62 | id * 7 % 19 << 20;
+      if (id % 10 != 0) row.now.cross_project_id = federation::CpidText({.high = high, .low = 1});
+      world.PutRow(project, AccountKind::kHost, row);
+    }
+  const auto index = world.Index();
+  const auto& all = index->hosts.all;
+  std::vector<std::pair<std::uint64_t, Place>> wanted;
+  for (std::size_t host = 0; host < all.size(); ++host)
+    if (all[host].cpid != 0) wanted.emplace_back(all[host].cpid, static_cast<Place>(host));
+  std::sort(wanted.begin(), wanted.end());
+  ASSERT_GT(wanted.size(), 300u);
+  ASSERT_EQ(index->hosts_by_cpid.size(), wanted.size());
+  for (std::size_t n = 0; n < wanted.size(); ++n) EXPECT_EQ(index->hosts_by_cpid[n], wanted[n].second) << n;
 }
 
 // The eldest account names the person while it is exported; without it another account stands for the person.

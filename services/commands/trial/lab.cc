@@ -205,14 +205,15 @@ int SearchLab(const LabSearchOptions& options) {
   const auto found = lab::SearchAttack(wanted);
   progress.Finish();
   if (!found.ok()) return ReportError(found.status());
-  const std::string text = "# The best of " + std::to_string(wanted.attacks) + " attacks on policy " +
-                           options.policy + ", " + options.replication + " replication, " + options.sizes +
-                           " sizes, search " + std::to_string(wanted.seed) + ": gain " +
-                           lab::FigureText(found->figures.gain) + ", income " +
-                           lab::FigureText(found->figures.income) + ".\n" +
-                           lab::AttackText({.id = "S" + std::to_string(wanted.seed),
-                                            .name = "found by search " + std::to_string(wanted.seed),
-                                            .attack = found->attack});
+  const std::string text =
+      "# The best of " + std::to_string(wanted.attacks) + " attacks on policy " + options.policy + ", " +
+      options.replication + " replication, " + options.sizes + " sizes, search " +
+      std::to_string(wanted.seed) + ": gain " + lab::FigureText(found->figures.gain) + ", income " +
+      lab::FigureText(found->figures.income) + ".\n" +
+      lab::AttackText({.id = "S" + std::to_string(wanted.seed),
+                       .name = "found by search " + std::to_string(wanted.seed),
+                       .share = wanted.lab.share > 0 ? wanted.lab.share : lab::NamedAttack().share,
+                       .attack = found->attack});
   std::fputs(text.c_str(), stdout);
   if (options.out.empty()) return kExitOk;
   if (Status status = WriteReport(options.out, text); !status.ok()) return ReportError(status);
@@ -267,6 +268,9 @@ void AddLab(Program& program) {
                "busiest tenth of hosts, from 100 to 1000)")
             .Between(20, 1000000)
             .Type("N");
+        sub.Add("--share", options.lab.share, "attackers / honest hosts (default: that of each attack)")
+            .Between(1e-6, 10.0)
+            .Type("S");
         sub.Add("--join", options.lab.join, "day on which the attackers join; the other hosts begin on day 0")
             .ShowDefault()
             .Between(0, 3650)
@@ -312,8 +316,13 @@ void AddLab(Program& program) {
             .ShowDefault()
             .Between(20, 1000000)
             .Type("N");
-        sub.Flag("--reported-only", options.search.reported_only,
-                 "attackers end every job that they do not compute: none is withheld or detached");
+        sub.Add("--share", options.search.lab.share, "as in `lab run` (default: 0.01)")
+            .Between(1e-6, 10.0)
+            .Type("S");
+        sub.Add("--join", options.search.lab.join, "as in `lab run`")
+            .ShowDefault()
+            .Between(0, 3650)
+            .Type("D");
         sub.Add("--set", options.parameters, "as in `lab run`").OneEach().Type("NAME=VALUE");
         sub.Add("--out", options.out, "also write the found attack to a file that `lab run` reads")
             .Type("FILE");

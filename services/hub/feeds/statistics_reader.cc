@@ -211,7 +211,6 @@ bool StatisticsReader::Fill() {
   }
   if (end_ == buffer_.size()) return false;
   const std::size_t got = input_->Read(buffer_.data() + end_, std::min(buffer_.size() - end_, kReadBlock));
-  contents_->Bytes({buffer_.data() + end_, got});
   end_ += got;
   summary_.bytes += got;
   return got > 0;
@@ -336,6 +335,7 @@ bool StatisticsReader::Finish() {
     Refuse(FileProblem::kShiftedNumbers, first_shifted_line_,
            std::to_string(shifted_hosts_) + " of " + std::to_string(sampled_hosts_) + " hosts examined");
   }
+  contents_->Scalar(summary_.bytes);
   summary_.contents = contents_->Digest();
   return false;
 }
@@ -428,6 +428,8 @@ bool StatisticsReader::ReadHead(StatisticsRecord* record) {
   if (problem != FileProblem::kNone)
     return refuse(problem, place(head.total_credit), "total_credit: " + Printable(head.total_credit));
   record->hash = stream::HashBytes(text);
+  contents_->Scalar(record->hash.low);
+  contents_->Scalar(record->hash.high);
   record->repeated = !ids_->Insert(record->id);
   if (record->repeated && record->id == last_id_ && record->hash != last_hash_)
     return refuse(FileProblem::kTwoContents, 0, "id " + std::to_string(record->id));

@@ -63,7 +63,8 @@ struct FileSummary {
   std::uint64_t largest_id = 0;
   // The most decimals of a total: 6, except in files of other exporters.
   std::uint8_t decimals = 0;
-  // Of all bytes of the uncompressed file, in order.
+  // Of the hashes of all records, in order, and of `bytes`. Between records an accepted file has blanks only, and members
+  // of teams, which nothing reads.
   stream::Hash128 contents{};
   std::uint64_t bytes = 0;
 
