@@ -301,6 +301,7 @@ Result<json> HubQuestions::Project(ProjectId project, std::size_t limit, bool fi
   if (figures) {
     if (const auto index = lists_.Ready(); !index.ok()) return index.status();
     lists_.AddProject(project, &shown);
+    if (Status s = lists_.AddSharedHosts(project, &shown); !s.ok()) return s;
   }
   if (Status s = AddEditions(**rows, project.value, **row, clock_(), &shown); !s.ok()) return s;
   shown["editions"] = json::array();

@@ -16,6 +16,7 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/credit/accounts/account.h"
+#include "common/credit/accounts/corrected_day.h"
 #include "common/federation/identity/identities.h"
 #include "common/wire/events/account_kind.h"
 #include "services/view/hub/hub_lists.h"

@@ -286,6 +286,56 @@ TEST(HubIndexTest, SumsOverProjectsAreInCobblestones) {
             "1 Ann 700.000000");
 }
 
+// Eleven hosts earn 1, 2, ... 11 times as much at project 1 as at project 2.
+TEST(HubIndexTest, ProjectsAreComparedByWhatTheSameHostsEarn) {
+  HubWorld world;
+  world.Project(1, {.points_per_cobblestone = 7});
+  for (const std::uint32_t project : {2, 3}) world.Project(project);
+  world.Project(4, {.shared_account = true});
+  const std::string digits = "123456789ab";
+  for (std::size_t n = 1; n <= digits.size(); ++n) {
+    const char cpid = digits[n - 1];
+    const auto recent = static_cast<double>(n);
+    if (n == 6) {  // attached twice
+      world.Host(1, {.id = 100, .recent = 7 * 4, .cpid = cpid});
+      world.Host(1, {.id = n, .recent = 7 * 2, .cpid = cpid});
+    } else {
+      world.Host(1, {.id = n, .recent = 7 * recent, .cpid = cpid});
+    }
+    world.Host(2, {.id = n, .recent = 1, .cpid = cpid});
+    if (n < 10) world.Host(3, {.id = n, .recent = 1, .cpid = cpid});
+    world.Host(4, {.id = n, .recent = 1, .cpid = cpid});
+  }
+  // No longer at work, or without an id.
+  world.Host(1, {.id = 50, .recent = 70, .cpid = 'c'});
+  world.Host(2, {.id = 50, .recent = 0.09, .cpid = 'c'});
+  world.Host(1, {.id = 51, .recent = 70});
+  world.Host(2, {.id = 51, .recent = 1});
+  const HubAnswers answers(world);
+  const auto compared = [&](std::uint32_t project) {
+    json shown;
+    EXPECT_TRUE(answers.lists().AddSharedHosts(ProjectId(project), &shown).ok());
+    return shown["shared_hosts"];
+  };
+  const json one = compared(1);
+  ASSERT_EQ(one.size(), 1u) << "nine hosts are too few, and accounts of project 4 stand for many people: " << one;
+  EXPECT_EQ(one[0]["project"], 2);
+  EXPECT_EQ(one[0]["project_name"], "Project 2");
+  EXPECT_EQ(one[0]["hosts"], 11);
+  EXPECT_DOUBLE_EQ(one[0]["ratio"].get<double>(), 6);
+  // Of 11 values the third and the ninth: 11 / 2 -+ 1.96 / 2 sqrt(11).
+  EXPECT_DOUBLE_EQ(one[0]["least"].get<double>(), 3);
+  EXPECT_DOUBLE_EQ(one[0]["greatest"].get<double>(), 9);
+  const json two = compared(2);
+  ASSERT_EQ(two.size(), 1u);
+  EXPECT_EQ(two[0]["project"], 1);
+  EXPECT_DOUBLE_EQ(two[0]["ratio"].get<double>(), 1.0 / 6);
+  EXPECT_DOUBLE_EQ(two[0]["least"].get<double>(), 1.0 / 9);
+  EXPECT_DOUBLE_EQ(two[0]["greatest"].get<double>(), 1.0 / 3);
+  EXPECT_EQ(compared(3), json::array());
+  EXPECT_EQ(compared(4), json::array());
+}
+
 TEST(HubIndexTest, TeamsOfOneNameInAnyCaseAreOneTeam) {
   HubWorld world;
   for (const std::uint32_t project : {1, 2}) world.Project(project);

@@ -118,6 +118,15 @@ struct IndexedSum {
   double recent = 0;
 };
 
+// Credit of a project and of another one for the same hosts (shared_hosts.h).
+struct SharedHosts {
+  Place other = 0;          // the other project's place
+  std::uint32_t hosts = 0;  // that were compared
+  double ratio = 0;         // Cobblestones per day at the project / at the other one, the median over hosts
+  double least = 0;         // its 95 % interval
+  double greatest = 0;
+};
+
 struct IndexedProject {
   ProjectId id;
   double points = 1;  // per Cobblestone
@@ -131,6 +140,7 @@ struct IndexedProject {
   IndexedSum of_hosts;
   IndexedSum of_teams;
   std::uint32_t countries = 0;
+  std::vector<SharedHosts> shared_hosts{};
 };
 
 // Entries and two orders of them: `by[HubRank]` has the same ranges as `all`, each in descending order of the value.

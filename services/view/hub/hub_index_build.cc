@@ -21,6 +21,7 @@
 #include "services/members/member_rows.h"
 #include "services/view/folded.h"
 #include "services/view/hub/cobblestones.h"
+#include "services/view/hub/shared_hosts.h"
 
 namespace cobblestone::view {
 
@@ -119,6 +120,7 @@ class HubIndexBuild {
     if (Status s = ReadTeams(); !s.ok()) return s;
     if (Status s = ReadUsers(); !s.ok()) return s;
     if (Status s = ReadHosts(); !s.ok()) return s;
+    CompareSharedHosts(*index_);
     if (Status s = FindPeople(); !s.ok()) return s;
     user_places_.reset();
     AddPeople();

@@ -434,6 +434,27 @@ void HubLists::AddProject(ProjectId project, json* shown) const {
   (*shown)["rac"] = Number(of->of_users.recent * Decay(*now));
 }
 
+Status HubLists::AddSharedHosts(ProjectId project, json* shown) const {
+  const auto now = index();
+  const IndexedProject* of = now == nullptr ? nullptr : now->FindProject(project);
+  if (of == nullptr) return Status::Ok();
+  Names names(*now);
+  json rows = json::array();
+  for (const SharedHosts& compared : of->shared_hosts) {
+    const ProjectId other = now->projects[compared.other].id;
+    const auto name = names.Project(other);
+    if (!name.ok()) return name.status();
+    rows.push_back({{"project", other.value},
+                    {"project_name", *name},
+                    {"hosts", compared.hosts},
+                    {"ratio", Number(compared.ratio)},
+                    {"least", Number(compared.least)},
+                    {"greatest", Number(compared.greatest)}});
+  }
+  (*shown)["shared_hosts"] = std::move(rows);
+  return Status::Ok();
+}
+
 void HubLists::AddRanks(ProjectId project, AccountKind kind, std::uint64_t id, json* shown) const {
   const auto now = index();
   if (now == nullptr) return;

@@ -78,6 +78,8 @@ class HubLists {
   // The functions below add what the index knows, and nothing before the first index.
   // "users", "hosts", "teams", "countries", "total", "rac".
   void AddProject(ProjectId project, nlohmann::json* shown) const;
+  // "shared_hosts": [{"project", "project_name", "hosts", "ratio", "least", "greatest"}], by project (SharedHosts).
+  Status AddSharedHosts(ProjectId project, nlohmann::json* shown) const;
   // "rank_total", "rank_rac", "of": among the accounts of the project; for users "hosts", "used_hosts".
   void AddRanks(ProjectId project, wire::AccountKind kind, std::uint64_t id, nlohmann::json* shown) const;
   // "team_rank_total", "team_rank_rac", "team_members".

@@ -6,7 +6,7 @@ import { chart, numbersOf } from "../parts/chart";
 import { card, credit, empty, link, rac, table, tiles, time } from "../parts/pieces";
 import type { Context, View } from "../views/view";
 import { accountLink, ask, askList, countOf, creditOr, facts, outside, personLink, pill, projectLink, rowColumns } from "./pieces";
-import type { Edition, HubProject, ProjectDay, Row } from "./types";
+import type { Edition, HubProject, ProjectDay, Row, SharedHosts } from "./types";
 import { ageWords, conditionWords, inCobblestones, sentence, unknownWords } from "./words";
 
 const kDay = 86400;
@@ -123,6 +123,24 @@ function shortList(of: Id, board: "users" | "hosts" | "teams", rows: Row[] | nul
     rows.length > 0 && h("p", { class: "more" }, link({ view: "hub-leaders", board, by: "total", offset: 0, of, country: null }, `All ${board}`)));
 }
 
+// "2.13": three digits tell enough of a ratio.
+function ratioText(value: SharedHosts["ratio"]): string {
+  return format.number(Number(format.toNumber(value).toPrecision(3)));
+}
+
+function sharedHosts(compared: SharedHosts[]): Child {
+  if (compared.length === 0) return false;
+  return card("The same hosts elsewhere",
+    h("p", { class: "soft" }, "What hosts that work for two projects earn a day here, for each Cobblestone that they earn there: the median, and the range in which it lies with a probability of 95 %. " +
+      "Hosts divide their time as their owners like, so this compares what members see, not what the same work is worth."),
+    table("By project", [
+      { name: "Other project", head: true, cell: (c) => projectLink(c.project, c.project_name) },
+      { name: "Hosts", number: true, cell: (c) => format.count(c.hosts) },
+      { name: "Credit here / there", number: true, cell: (c) => ratioText(c.ratio) },
+      { name: "95 % range", number: true, cell: (c) => `${ratioText(c.least)} to ${ratioText(c.greatest)}` },
+    ], compared));
+}
+
 export async function projectView(context: Context, of: Id): Promise<View> {
   const base = `projects/${of}`;
   const listed = context.viewer.sees_all && context.viewer.sees_leaders;
@@ -146,6 +164,7 @@ export async function projectView(context: Context, of: Id): Promise<View> {
     ]),
     days !== null && days.length > 0 && h("section", { class: "card", "aria-label": "Credit by day" }, daysChart(days, "Credit by day", context.signal)),
     editionsOf(project.editions ?? []),
+    sharedHosts(project.shared_hosts ?? []),
     listed && h("div", { class: "pair" }, shortList(of, "users", users), shortList(of, "teams", teams)),
     listed && shortList(of, "hosts", hosts),
     card("About the project", facts([

@@ -13,6 +13,16 @@ export interface Edition {
   sums: { kind: Kind; accounts: number; total: CreditText; changed: number }[];
 }
 
+// What the same hosts earn at a project / at another one, the median and its 95 % interval.
+export interface SharedHosts {
+  project: Id;
+  project_name: string;
+  hosts: number;
+  ratio: Double;
+  least: Double;
+  greatest: Double;
+}
+
 export interface HubProject {
   project: Id;
   name: string;
@@ -35,6 +45,7 @@ export interface HubProject {
   teams?: number;
   total?: CreditText;
   rac?: Double;
+  shared_hosts?: SharedHosts[];
   editions?: Edition[];
 }
 
