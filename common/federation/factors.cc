@@ -228,7 +228,8 @@ std::string_view LeftOutName(LeftOutReason reason) {
 std::string_view LeftOutWords(LeftOutReason reason) {
   switch (reason) {
     case LeftOutReason::kNotANumber: return "a figure of the report is negative, infinite or not a number";
-    case LeftOutReason::kNotGpu: return "the version is for CPUs, or its plan class belongs to no known type of GPU";
+    case LeftOutReason::kNotGpu:
+      return "the version is for CPUs, or its plan class belongs to no known type of GPU";
     case LeftOutReason::kDeprecated: return "the version is deprecated";
     case LeftOutReason::kNoScale: return "the version has no scale";
     case LeftOutReason::kGpuOnly:

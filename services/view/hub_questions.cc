@@ -89,9 +89,6 @@ json ProjectJson(std::uint32_t number, const feeds::ProjectRow& row) {
   return shown;
 }
 
-// A project is fetched once a day: after two days without a complete edition, its figures are old.
-constexpr double kKnownFor = 2 * credit::kSecondsPerDay;
-
 // Adds what the ledger of editions says: the age of what is known, and why the last edition is held.
 Status AddEditions(const Rows& leading, std::uint32_t number, const feeds::ProjectRow& row, double now,
                    json* shown) {

@@ -253,8 +253,12 @@ TEST(StatisticsReader, DetectsTheCompressionFromTheContents) {
 TEST(StatisticsReader, HasOtherContentsIfARecordIsOtherOrAtAnotherPlace) {
   const std::string one = User(1, "1.000000");
   const std::string two = User(2, "2.500000");
-  std::vector<std::string> texts = {Users(one + two), Users(two + one), Users(one), Users(""),
-                                    Users(one + User(2, "2.500001")), Users(one + two + two),
+  std::vector<std::string> texts = {Users(one + two),
+                                    Users(two + one),
+                                    Users(one),
+                                    Users(""),
+                                    Users(one + User(2, "2.500001")),
+                                    Users(one + two + two),
                                     Users(one + User(2, "2.500000", " <country>Chad</country>\n"))};
   for (std::size_t a = 0; a < texts.size(); ++a)
     for (std::size_t b = 0; b < texts.size(); ++b) {

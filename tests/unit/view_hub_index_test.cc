@@ -103,6 +103,11 @@ class HubWorld : public State {
     leading.Put(feeds::kProjectsTable, feeds::ProjectKey(ProjectId(number)),
                 feeds::ProjectRow{.project = std::move(project), .complete = complete, .whole = 1});
   }
+  // The end of a complete edition.
+  void Ended(std::uint32_t project, double time, std::uint64_t edition = 1) {
+    leading.Put(feeds::kEditionsTable, feeds::EditionKey(ProjectId(project), edition),
+                feeds::EditionRow{.ended = {.time = time}});
+  }
   void Put(std::uint32_t project, AccountKind kind, const Account& now, const Account* before = nullptr) {
     members::MemberRow row{.now = Feed(kind, now)};
     if (before != nullptr) row.before = Feed(kind, *before);
@@ -292,6 +297,9 @@ TEST(HubIndexTest, ProjectsAreComparedByWhatTheSameHostsEarn) {
   world.Project(1, {.points_per_cobblestone = 7});
   for (const std::uint32_t project : {2, 3}) world.Project(project);
   world.Project(4, {.shared_account = true});
+  world.Project(5);
+  for (const std::uint32_t project : {1, 2, 3, 4}) world.Ended(project, kNow - 2 * kDay);
+  world.Ended(5, kNow - 2 * kDay - 1);
   const std::string digits = "123456789ab";
   for (std::size_t n = 1; n <= digits.size(); ++n) {
     const char cpid = digits[n - 1];
@@ -304,7 +312,7 @@ TEST(HubIndexTest, ProjectsAreComparedByWhatTheSameHostsEarn) {
     }
     world.Host(2, {.id = n, .recent = 1, .cpid = cpid});
     if (n < 10) world.Host(3, {.id = n, .recent = 1, .cpid = cpid});
-    world.Host(4, {.id = n, .recent = 1, .cpid = cpid});
+    for (const std::uint32_t project : {4, 5}) world.Host(project, {.id = n, .recent = 1, .cpid = cpid});
   }
   // No longer at work, or without an id.
   world.Host(1, {.id = 50, .recent = 70, .cpid = 'c'});
@@ -318,7 +326,9 @@ TEST(HubIndexTest, ProjectsAreComparedByWhatTheSameHostsEarn) {
     return shown["shared_hosts"];
   };
   const json one = compared(1);
-  ASSERT_EQ(one.size(), 1u) << "nine hosts are too few, and accounts of project 4 stand for many people: " << one;
+  ASSERT_EQ(one.size(), 1u)
+      << "nine hosts are too few, accounts of project 4 stand for many people, and project 5 is silent: "
+      << one;
   EXPECT_EQ(one[0]["project"], 2);
   EXPECT_EQ(one[0]["project_name"], "Project 2");
   EXPECT_EQ(one[0]["hosts"], 11);
@@ -333,7 +343,7 @@ TEST(HubIndexTest, ProjectsAreComparedByWhatTheSameHostsEarn) {
   EXPECT_DOUBLE_EQ(two[0]["least"].get<double>(), 1.0 / 9);
   EXPECT_DOUBLE_EQ(two[0]["greatest"].get<double>(), 1.0 / 3);
   EXPECT_EQ(compared(3), json::array());
-  EXPECT_EQ(compared(4), json::array());
+  for (const std::uint32_t project : {4, 5}) EXPECT_EQ(compared(project), json::array());
 }
 
 TEST(HubIndexTest, TeamsOfOneNameInAnyCaseAreOneTeam) {

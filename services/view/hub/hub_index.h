@@ -23,6 +23,7 @@
 
 #include "common/base/ids.h"
 #include "common/credit/accounts/account.h"
+#include "common/credit/model/constants.h"
 #include "common/federation/identity/facts.h"
 #include "common/wire/events/account_kind.h"
 #include "services/view/state.h"
@@ -118,6 +119,9 @@ struct IndexedSum {
   double recent = 0;
 };
 
+// s. A project is fetched once a day: after two days without a complete edition, its figures are old.
+inline constexpr double kKnownFor = 2 * credit::kSecondsPerDay;
+
 // Credit of a project and of another one for the same hosts (shared_hosts.h).
 struct SharedHosts {
   Place other = 0;          // the other project's place
@@ -133,6 +137,7 @@ struct IndexedProject {
   bool shared = false;
   std::uint64_t complete = 0;  // ProjectRow
   std::uint64_t whole = 0;
+  double ended = 0;  // UNIX s: the last complete edition; 0: none
   PlaceRange users;
   PlaceRange hosts;
   PlaceRange teams;

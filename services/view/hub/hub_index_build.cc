@@ -146,15 +146,20 @@ class HubIndexBuild {
   }
 
   Status ReadProjects() {
-    Status read = ForEach(*rows_.leading, feeds::kProjectsTable,
-                          [&](const stream::Key& key, const feeds::ProjectRow& row) {
-                            index_->projects.push_back({.id = ProjectId(key.project),
-                                                        .points = PointsPerCobblestone(row.project),
-                                                        .shared = row.project.shared_account,
-                                                        .complete = row.complete,
-                                                        .whole = row.whole});
-                            return Status::Ok();
-                          });
+    Status read = ForEach(
+        *rows_.leading, feeds::kProjectsTable, [&](const stream::Key& key, const feeds::ProjectRow& row) {
+          const ProjectId id(key.project);
+          const auto edition =
+              Find(*rows_.leading, feeds::kEditionsTable, feeds::EditionKey(id, row.complete));
+          if (!edition.ok()) return edition.status();
+          index_->projects.push_back({.id = id,
+                                      .points = PointsPerCobblestone(row.project),
+                                      .shared = row.project.shared_account,
+                                      .complete = row.complete,
+                                      .whole = row.whole,
+                                      .ended = *edition ? (*edition)->ended.time : 0});
+          return Status::Ok();
+        });
     if (!read.ok()) return read;
     if (index_->projects.size() > kMostProjects)
       return Status::Fatal("a hub has at most " + std::to_string(kMostProjects) + " projects");

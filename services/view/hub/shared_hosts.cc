@@ -25,7 +25,8 @@ std::vector<Earned> EarnedBy(const HubIndex& index, std::span<const Place> host)
   for (const Place place : host) {
     const IndexedHost& account = index.hosts.all[place];
     const IndexedProject& project = index.projects[account.project];
-    if (project.shared || account.recent < kUsedRecent) continue;
+    // The averages of a project that is silent decay, whatever its hosts earn.
+    if (project.shared || index.as_of - project.ended > kKnownFor || account.recent < kUsedRecent) continue;
     if (earned.empty() || earned.back().project != account.project)
       earned.push_back({.project = static_cast<std::uint16_t>(account.project)});
     earned.back().recent += account.recent / project.points;

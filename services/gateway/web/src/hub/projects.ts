@@ -123,9 +123,8 @@ function shortList(of: Id, board: "users" | "hosts" | "teams", rows: Row[] | nul
     rows.length > 0 && h("p", { class: "more" }, link({ view: "hub-leaders", board, by: "total", offset: 0, of, country: null }, `All ${board}`)));
 }
 
-// "2.13": three digits tell enough of a ratio.
 function ratioText(value: SharedHosts["ratio"]): string {
-  return format.number(Number(format.toNumber(value).toPrecision(3)));
+  return format.number(format.toNumber(value), 3);
 }
 
 function sharedHosts(compared: SharedHosts[]): Child {
