@@ -146,25 +146,27 @@ class HubIndexBuild {
   }
 
   Status ReadProjects() {
-    Status read = ForEach(
-        *rows_.leading, feeds::kProjectsTable, [&](const stream::Key& key, const feeds::ProjectRow& row) {
-          const ProjectId id(key.project);
-          const auto edition =
-              Find(*rows_.leading, feeds::kEditionsTable, feeds::EditionKey(id, row.complete));
-          if (!edition.ok()) return edition.status();
-          index_->projects.push_back({.id = id,
-                                      .points = PointsPerCobblestone(row.project),
-                                      .shared = row.project.shared_account,
-                                      .complete = row.complete,
-                                      .whole = row.whole,
-                                      .ended = *edition ? (*edition)->ended.time : 0});
-          return Status::Ok();
-        });
+    Status read = ForEach(*rows_.leading, feeds::kProjectsTable,
+                          [&](const stream::Key& key, const feeds::ProjectRow& row) {
+                            index_->projects.push_back({.id = ProjectId(key.project),
+                                                        .points = PointsPerCobblestone(row.project),
+                                                        .shared = row.project.shared_account,
+                                                        .complete = row.complete,
+                                                        .whole = row.whole});
+                            return Status::Ok();
+                          });
     if (!read.ok()) return read;
     if (index_->projects.size() > kMostProjects)
       return Status::Fatal("a hub has at most " + std::to_string(kMostProjects) + " projects");
     std::sort(index_->projects.begin(), index_->projects.end(),
               [](const IndexedProject& a, const IndexedProject& b) { return a.id < b.id; });
+    // Not while the table is read: rows may be locked meanwhile.
+    for (IndexedProject& project : index_->projects) {
+      const auto edition =
+          Find(*rows_.leading, feeds::kEditionsTable, feeds::EditionKey(project.id, project.complete));
+      if (!edition.ok()) return edition.status();
+      if (*edition) project.ended = (*edition)->ended.time;
+    }
     return Status::Ok();
   }
 
