@@ -377,7 +377,7 @@ RC_GTEST_PROP(FactorsProperty, LiarsBelowHalfOfTheWeightKeepAFactorBetweenHonest
   }
 }
 
-// A lie that grows slowly gains nothing over one that is told at once: the target forgets, and the slew limit only delays.
+// A lie that grows slowly moves a factor no further than one told at once: the target depends on the newest reports only.
 RC_GTEST_PROP(FactorsProperty, LiarsThatDriftForHundredsOfEpochsMoveNoFactorOutOfTheHonestRange, ()) {
   const int honest = *rc::gen::inRange(3, 12);
   const int liars = *rc::gen::inRange(1, honest);
