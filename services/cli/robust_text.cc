@@ -93,7 +93,7 @@ Average ComparedWith(const json& claim, double work) {
   const double samples = Figure(host, "n");
   double version = Figure(PartOf(claim, "version_average"), "mean");
   if (samples == 0) return {version, "the version's average"};
-  if (Marked(claim, "host_scale_applied")) version = std::clamp(version, own / kUnlike, own * kUnlike);
+  if (!Marked(claim, "rough_average")) version = std::clamp(version, own / kUnlike, own * kUnlike);
   const double pfc = Figure(claim, "pfc");
   const bool cut = Marked(claim, "one_time_cheat") || Marked(claim, "over_budget") || !(pfc > 0);
   return {cut ? version + (own - version) * (samples / (samples + kAdded))

@@ -107,7 +107,7 @@ TEST_F(RobustTest, AReplicatedResultIsComparedWithAnAverageOfHostAndVersion) {
 }
 
 // Otherwise a host that reports a hundredth of the truth would claim a fraction, and lower what its partners get.
-TEST_F(RobustTest, TheVersionsAverageCountsWithinTwiceAndHalfOfACalibratedHosts) {
+TEST_F(RobustTest, TheVersionsAverageCountsWithinTwiceAndHalfOfAHostsWithThirtyResults) {
   world.SetMinAvgPfc(0.5);
   world.SetVersion(kCpuVersion, 101, 4, 0);
   Job job = Sized(0.02);
@@ -118,6 +118,21 @@ TEST_F(RobustTest, TheVersionsAverageCountsWithinTwiceAndHalfOfACalibratedHosts)
   job.awaited = 2;
   host = Calibrated(40);  // (40 x 40 + 10 x 20) / 50 = 36
   EXPECT_DOUBLE_EQ(world.ClaimOf(job, host).claimed, 0.5 * kFull * 40 / 36);
+}
+
+// The first jobs of an honest host may all be small. Compared with their average alone, the next small one would be
+// worth a usual job, to the gain of a host that keeps its small jobs and shares this one.
+TEST_F(RobustTest, BesideAHostWithLessThanThirtyResultsTheVersionsAverageCountsInFull) {
+  world.SetMinAvgPfc(0.5);
+  world.SetVersion(kCpuVersion, 101, 2, 0);
+  Job job = Sized(0.1);
+  job.awaited = 2;
+  host = Calibrated(0.1);
+  world.Row(host).pfc.n = 10;
+  const Claim claim = world.ClaimOf(job, host);  // (10 x 0.1 + 10 x 2) / 20 = 1.05
+  EXPECT_DOUBLE_EQ(claim.claimed, 0.5 * kFull * 0.1 / 1.05);
+  EXPECT_TRUE(Has(claim, kClaimHasHostScale));
+  EXPECT_TRUE(SamePriceAgain(world.policy, claim, world.Rules()));
 }
 
 TEST_F(RobustTest, TheFirstReplicatedResultsOfAnAppCountAtMostTheirEstimate) {
@@ -349,6 +364,28 @@ TEST_F(RobustTest, TheGrantIsTheLowAverageOfMeasuredClaimsUpToThirteenTenthsOfTh
   const Settlement capped = world.Settle({claim(100, kOwn), estimate}, 50);
   EXPECT_EQ(capped.credit, 50);
   EXPECT_EQ(capped.modes[0], Mode::kCapped);
+}
+
+// Of two honest claims from few results that differ by chance the lower one decides; a claim left alone has no such
+// second one.
+TEST_F(RobustTest, AClaimFromFewResultsThatIsLeftAloneCountsFourFifths) {
+  const auto claim = [](double claimed, std::uint32_t flags = 0) {
+    Claim c;
+    c.flags = kClaimValid | kClaimHasVersionScale | flags;
+    c.claimed = claimed;
+    return c;
+  };
+  EXPECT_EQ(world.Settle({claim(10, kClaimRough), claim(13.1)}).credit, 8);
+  EXPECT_EQ(world.Settle({claim(20, kClaimRough), claim(10, kClaimRough), claim(14)}).credit, 8);
+  EXPECT_EQ(world.Settle({claim(10), claim(13.1, kClaimRough)}).credit, 10);        // the lowest is precise
+  EXPECT_EQ(world.Settle({claim(10, kClaimRough)}).credit, 10);                     // nobody else did the job
+  EXPECT_EQ(world.Settle({claim(10, kClaimRough), claim(12)}).credit, 120.0 / 11);  // not alone
+  EXPECT_EQ(world.Settle({claim(10, kClaimRough), claim(12), claim(20)}).credit, 120.0 / 11);
+  // Beside a claim from the estimate, which does not count, it is not the lower of two.
+  Claim estimate = claim(20, kClaimUncalibrated | kClaimRough);
+  estimate.flags &= ~kClaimHasVersionScale;
+  EXPECT_EQ(world.Settle({claim(10, kClaimRough), estimate}).credit, 10);
+  EXPECT_EQ(world.Settle({claim(10, kClaimRough), claim(60)}, 50).credit, 10);  // the other is above the cap
 }
 
 TEST(RobustAdvice, AHostHasTheHighestStandingFromTenResultsThatVouchForIt) {

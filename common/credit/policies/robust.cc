@@ -21,9 +21,10 @@ constexpr std::uint32_t kPriceFlags = kClaimPfcClamped | kClaimOneTimeCheat | kC
 constexpr double kChecksPerResult = 0.1;       // bounds the gain of unchecked results to this
 constexpr double kReliable = 0.85;             // R from which on results vouch for a host
 constexpr std::uint32_t kHostsThatVouch = 20;  // so many make it unlikely that they are one person's
-constexpr double kPrecise = 3;      // samples from which on claims are compared, in host_scale_min_samples
-constexpr double kUnlike = 2;       // PFCmean(V) counts beside a calibrated host's average within this factor
-constexpr double kTolerance = 1.3;  // a claim counts up to so many times the lowest one
+constexpr double kPrecise = 3;       // samples from which on claims are compared, in host_scale_min_samples
+constexpr double kUnlike = 2;        // PFCmean(V) counts beside a precise average within this factor
+constexpr double kTolerance = 1.3;   // a claim counts up to so many times the lowest one
+constexpr double kRoughAlone = 0.8;  // how a rough claim counts that is left alone
 constexpr double kAllowedExcess = 0.05;  // of each comparison
 constexpr double kExcessLimit = 0.5;     // of the sum
 constexpr double kMostTimes = 20;        // a claim that was too high counts as at most so many results
@@ -99,10 +100,11 @@ std::optional<double> AverageOf(const Claim& claim, const Constants& constants) 
     const double own = claim.host_pfc_mean;
     const double added = std::max(1.0, constants.host_scale_min_samples);
     const double weight = claim.host_pfc_n / (claim.host_pfc_n + added);
-    // A host whose reports are all a hundredth of the truth must not claim a fraction for long.
-    const bool calibrated = (claim.flags & kClaimUncalibrated) == 0;
-    const double version = calibrated ? std::clamp(claim.version_pfc_mean, own / kUnlike, own * kUnlike)
-                                      : claim.version_pfc_mean;
+    // A host whose reports are all a hundredth of the truth must not claim a fraction for long. But the first jobs of an
+    // honest host can all be small, and then the version's average must count in full.
+    const bool precise = (claim.flags & kClaimRough) == 0;
+    const double version =
+        precise ? std::clamp(claim.version_pfc_mean, own / kUnlike, own * kUnlike) : claim.version_pfc_mean;
     return version + (own - version) * weight;
   }
   if ((claim.flags & kClaimUncalibrated) == 0) return claim.host_pfc_mean;
@@ -179,12 +181,17 @@ class Robust final : public StandardPolicy {
       settlement.credit = counted.capped ? cap : 0;
       return settlement;
     }
+    const auto lowest = std::min_element(values.begin(), values.end()) - values.begin();
+    const bool rough = (counted.flags[static_cast<std::size_t>(lowest)] & kClaimRough) != 0;
     std::sort(values.begin(), values.end());  // the sum must not depend on the order of the claims
-    values.erase(std::upper_bound(values.begin(), values.end(), kTolerance * values.front()), values.end());
+    const auto too_high = std::upper_bound(values.begin(), values.end(), kTolerance * values.front());
+    const bool left_alone = too_high == values.begin() + 1 && too_high != values.end();
+    values.erase(too_high, values.end());
     const double credit = LowAverage(values);
     // Not finite: the sum of the claims is 0, or overflows.
     settlement.credit =
         std::isfinite(credit) ? std::clamp(credit, values.front(), values.back()) : values.front();
+    if (left_alone && rough) settlement.credit *= kRoughAlone;
     return settlement;
   }
 

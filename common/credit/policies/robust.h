@@ -10,7 +10,7 @@
 //   m          the average with which x is compared. A replicated result, while PFCmean(V) has more than
 //              version_average_samples samples: (n H + k V)/(n + k), H = PFCmean(H,V) of n samples before this result,
 //              V = PFCmean(V), k = host_scale_min_samples (at least 1). Any other result: H, if the host is calibrated,
-//              i.e. n >= k. V is at least H/2 and at most 2 H if the host is calibrated
+//              i.e. n >= k. V counts as at least H/2 and at most 2 H if n >= 3 k
 //   claim      D x min(x, average_sample_limit m)/m x R. Without m: D x R, but E x min(x, 1) if the result is replicated
 //              and the app has no X either
 //   PFC infinite, NaN or negative
@@ -18,7 +18,8 @@
 //   budget     with a single result, the sum of a host's claims in an app is at most budget_factor x the sum of its D x R;
 //              a replicated result counts as claimed with its D x R
 //   granted    the low average (low_average.h) of the claims that come from a measurement; if there is none, of all. A
-//              claim above 1.3 times the lowest of them does not count
+//              claim above 1.3 times the lowest of them does not count; if that leaves a single claim, with kClaimRough
+//              (n < 3 k), 0.8 of it
 //
 // The failure rate is the recent average over the host's jobs of the app, all versions together: an error, abort,
 // time-out or invalid result counts 1, a valid result 0. The user's abort is not excused by an exit status: a job was

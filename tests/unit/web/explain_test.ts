@@ -35,7 +35,7 @@ function grantOf(result: number, policy = "boinc"): Grant {
 test("there is a grant of every policy and of every rule", () => {
   assert.deepEqual([...new Set(recorded.map((k) => k.grant.claim!.policy))].sort(),
     ["assigned", "benchmark", "boinc", "creditnew", "creditnew-v2", "none", "reported-flops", "robust", "runtime"]);
-  for (const rule of ["late", "own", "normal", "lone_normal", "approximate", "average", "min", "low_average", "named", "estimate", "nothing", "none_left"]) {
+  for (const rule of ["late", "own", "normal", "lone_normal", "approximate", "average", "min", "low_average", "rough_alone", "named", "estimate", "nothing", "none_left"]) {
     assert.ok(recorded.some((k) => k.rule === rule), rule);
   }
 });
@@ -60,7 +60,8 @@ test("the rule gives the granted credit again from the recorded claims", () => {
     const granted = Number(k.grant.credit_before_rounding);
     assert.ok(near(counting.reduce((sum, c) => sum + c.share!, 0), 1), `${nameOf(k)}: shares`);
     const mean = counting.reduce((sum, c) => sum + c.share! * c.claimed, 0);
-    assert.ok(near(settled.cap ?? mean, granted), `${nameOf(k)}: ${mean}, not ${granted}`);
+    const counted = settled.rule === "rough_alone" ? 0.8 * mean : mean;
+    assert.ok(near(settled.cap ?? counted, granted), `${nameOf(k)}: ${counted}, not ${granted}`);
   }
 });
 
@@ -275,9 +276,15 @@ test("robust: a replicated result is compared with an average of host and versio
   claim.version_average = { n: 230, mean: 2.5 };
   claim.host_average_before = { n: 30, mean: 0.5 };
   const work = Number(claim.facts.benchmark) * Number(claim.facts.elapsed_time_s);
-  claim.pfc = (work * 0.5) / 0.625; // (30 x 0.5 + 10 x 1) / 40: the version counts as twice the host at most
+  claim.pfc = (work * 0.5) / 0.625; // (30 x 0.5 + 10 x 1) / 40: from 30 results on the version counts as twice the host at most
   assert.ok(priceOf(claim).agrees);
   assert.match(textOf(grant, "scales").sentences[0]!, /× 0.8000 for app version and computer.*has done 30 with this version.*0.6250 beside 0.5000/);
+  claim.host_average_before = { n: 10, mean: 0.5 };
+  claim.flags.push("rough_average");
+  claim.pfc = (work * 0.5) / 1.5; // (10 x 0.5 + 10 x 2.5) / 20: in full before
+  assert.ok(priceOf(claim).agrees);
+  claim.host_average_before = { n: 30, mean: 0.5 };
+  claim.flags.pop();
   claim.pfc = (work * 0.5) / 2.6; // not between the two
   assert.equal(priceOf(claim).agrees, false);
   // A job that is cut does not tell the average; by default ten results of the version count.
@@ -310,6 +317,14 @@ test("robust: a claim from the estimate counts only without one from a measureme
   assert.equal(lowest.rule, "own");
   assert.equal(lowest.claims[1]!.leftOut, "too_high");
   assert.match(countedWords(lowest.claims[1]!, lowest.rule), /more than 1.3 times the lowest/);
+  // It is imprecise and left alone: four fifths of it.
+  two.claim!.flags = ["valid", "uncalibrated", "rough_average"];
+  two.credit_before_rounding = "8";
+  const alone = settle(two, two.claim!);
+  assert.equal(alone.rule, "rough_alone");
+  assert.ok(alone.agrees);
+  assert.match(textOf(two, "replicas").sentences.join(" "), /imprecise.*get four fifths of it: 8/);
+  assert.match(countedWords(alone.claims[0]!, alone.rule), /decides/);
   // A claim can be 0; two of them have no weights.
   two.claim!.claimed = two.other_claims[0]!.claimed = 0;
   two.credit_before_rounding = "0";

@@ -264,6 +264,8 @@ function ruleSentence(s: Settlement, grant: Grant, t: NumberFormat): string {
     min: `All who worked on it get the same: the least of the claims, ${value}. So nobody gains by claiming more.`,
     median: `All who worked on it get the same: the claim in the middle, ${value}.`,
     low_average: `All who worked on it get the same: a mean that leans to the smaller claims, ${value}.`,
+    rough_alone: "Only one claim is not too high, and it is imprecise, because its computer has few results. " +
+      `All who worked on it get four fifths of it: ${value}.`,
     named: `The credit that was named for the canonical result is granted: ${value}.`,
     estimate: `None of the claims may count, so the workunit's usual size decides: ${value}.`,
     capped: `All claims are above the project's cap, so the cap is granted: ${value}.`,

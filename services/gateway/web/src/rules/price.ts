@@ -153,7 +153,7 @@ function comparedWith(claim: Claim, average: number): number {
   const samples = toNumber(claim.host_average_before.n);
   const version = toNumber(claim.version_average.mean);
   if (samples === 0) return version;
-  const counted = hasFlag(claim, "host_scale_applied") ? Math.min(Math.max(version, own / kUnlike), own * kUnlike) : version;
+  const counted = hasFlag(claim, "rough_average") ? version : Math.min(Math.max(version, own / kUnlike), own * kUnlike);
   if (Number.isNaN(average)) return counted + (own - counted) * (samples / (samples + kAddedResults));
   const between = Math.min(own, version) * (1 - kTolerance) <= average && average <= Math.max(own, version) * (1 + kTolerance);
   return between ? average : NaN;

@@ -15,6 +15,7 @@ export type Rule =
   | "min"
   | "median"
   | "low_average"
+  | "rough_alone" // robust: four fifths of the only claim that is not too high, because it is from few results
   | "named" // the credit named for the canonical result
   | "estimate" // no claim counts: the workunit's size
   | "capped" // all claims were above the cap
@@ -50,6 +51,7 @@ interface Part {
 }
 
 const kTimesLowest = 1.3; // robust: a claim counts up to so many times the lowest one
+const kRoughAlone = 0.8; // robust: how a claim from few results counts that is left alone
 const kAnchorShare = 0.1; // boinc: keeps the weight finite at the anchor
 const kBoincCreditOfFlop = 200 / 86400e9; // Cobblestones
 
@@ -170,6 +172,8 @@ export function settle(grant: Grant, claim: Claim): Settlement {
     const most = kTimesLowest * Math.min(...deciding.map((p) => p.claim.claimed));
     const near = deciding.filter((p) => p.claim.claimed <= most);
     leave(deciding.filter((p) => !near.includes(p)), "too_high");
+    if (near.length === 1 && deciding.length > 1 && hasFlag(near[0]!.claim, "rough_average"))
+      return done("rough_alone", kRoughAlone * lowAverage(near));
     return done(near.length === 1 ? "own" : "low_average", lowAverage(near));
   }
   if (claim.policy === "creditnew-v2") return done(counting.length === 1 ? "own" : "min", combine(counting, "min"));
