@@ -232,12 +232,27 @@ class Reader {
     }
   }
 
+  static std::string KeyOfProject(std::size_t index, const std::string& name) {
+    return "projects[" + std::to_string(index) + "]." + name;
+  }
+  // Where the first of these settings of a project is.
+  Place GivenAtProject(const RunSettings& s, const ProjectEntry& project,
+                       std::initializer_list<const char*> names) const {
+    const auto index = static_cast<std::size_t>(&project - s.projects.data());
+    for (const char* name : names)
+      if (const auto found = given_.find(KeyOfProject(index, name)); found != given_.end())
+        return found->second;
+    return {};
+  }
+
   void ReadProject(const YAML::Node& map, ProjectEntry& project) {
     static constexpr std::string_view kKeys[] = {
         "id",         "name",          "events_per_second",      "bytes_per_second", "url",
         "statistics", "ownership_key", "points_per_cobblestone", "shared_account",   "erase_after",
         "fetch_time", "hub_project"};
     EachKey(map, "projects.", [&](const std::string& name, Place place, const YAML::Node& value, Place at) {
+      given_.emplace(KeyOfProject(settings_.projects.size(), name), at);
+      given_.emplace("projects." + name, at);  // of the first project that has it
       if (name == "id" || name == "hub_project") {
         const auto id = value.IsScalar() ? ParseQuantity(Quantity::kCount, value.Scalar())
                                          : Result<std::int64_t>(Status::InvalidArgument(""));
@@ -346,7 +361,7 @@ class Reader {
         if ((project.*field).empty()) continue;
         const auto [first, is_new] = found.emplace(PlaceOfUrl(project.*field), project.id.value);
         if (!is_new)
-          Error(GivenAt({std::string(kProjectsKey)}),
+          Error(GivenAtProject(s, project, {name}),
                 "projects." + std::string(name) + ": " + Shown(project.*field) + " of project " +
                     std::to_string(project.id.value) + " is also that of project " +
                     std::to_string(first->second) +
@@ -368,12 +383,15 @@ class Reader {
                              project.shared_account || project.erase_after;
       if (s.role != Role::kHub && (collected || described || project.fetch_time))
         Error(
-            GivenAt({"role", std::string(kProjectsKey)}),
+            GivenAtProject(s, project,
+                           {"url", "statistics", "ownership_key", "points_per_cobblestone", "shared_account",
+                            "erase_after", "fetch_time"}),
             "projects.url, statistics, ownership_key, points_per_cobblestone, shared_account, erase_after and "
             "fetch_time are for role: hub; hub.url names the hub of a pipeline of projects");
       if (s.role == Role::kHub && described && !collected)
         Error(
-            GivenAt({std::string(kProjectsKey)}),
+            GivenAtProject(s, project,
+                           {"ownership_key", "points_per_cobblestone", "shared_account", "erase_after"}),
             "projects: project " + std::to_string(project.id.value) +
                 " has ownership_key, points_per_cobblestone, shared_account or erase_after, which `hub collect` "
                 "sends to the hub, but neither url nor statistics, so it is not collected");
@@ -448,15 +466,15 @@ class Reader {
     std::set<ProjectId> numbers;
     for (const ProjectEntry& project : s.projects)
       if (project.hub_project && !numbers.insert(*project.hub_project).second)
-        Error(GivenAt({std::string(kProjectsKey)}),
+        Error(GivenAtProject(s, project, {"hub_project"}),
               "projects.hub_project: " + std::to_string(project.hub_project->value) +
                   " occurs twice; the hub has a number for each project");
     if (!numbers.empty() && s.role == Role::kHub)
-      Error(GivenAt({"role", std::string(kProjectsKey)}),
+      Error(GivenAt({"projects.hub_project"}),
             "projects.hub_project is for a pipeline of projects that sends to a hub; role: hub receives");
     if (!numbers.empty() && (s.hub.url.empty() || s.hub.push_token_file.empty()))
       Error(
-          GivenAt({"hub.url", "hub.push_token_file"}),
+          GivenAt({"projects.hub_project"}),
           "projects.hub_project needs hub.url and hub.push_token_file: to whom accounts are sent, and with which token");
     if (numbers.empty() && !s.hub.push_token_file.empty())
       Error(GivenAt({"hub.push_token_file"}),

@@ -454,8 +454,8 @@ TEST_F(HubCollect, WhyAFetchFailsIsPartOfTheCondition) {
   (void)failing("tables.xml (foreign): ");
   project_.Export(kMonday + kDay, {{1, "101.000000", "Ann"}}, "101.000000");
   project_.Remove("/stats/user.xml");
-  const json missing = failing("user_0.gz (missing): the server answered 404");
-  EXPECT_EQ(failing("user_0.gz (missing)")["condition_time"], missing["condition_time"]) << "said once";
+  const json missing = failing("user.gz (missing): the server has neither it nor one of its other names");
+  EXPECT_EQ(failing("user.gz (missing)")["condition_time"], missing["condition_time"]) << "said once";
 
   project_.Export(kMonday + kDay, {{1, "101.000000", "Ann"}}, "101.000000");
   EXPECT_THAT(Collect(), HasSubstr("is complete"));

@@ -178,6 +178,22 @@ TEST(Acceptance, CreditThatMovedToOtherAccountsWaitsForAnOperator) {
   EXPECT_THAT(corrected.Reasons(), ElementsAre(HoldReason::kTotalFell)) << "nobody has gained it";
 }
 
+TEST(Acceptance, RecordsAboutOtherAccountsWaitForAnOperator) {
+  Project project;
+  project.file.changes->compared = 1000;
+  project.file.changes->replaced = 50;
+  EXPECT_TRUE(project.Judge().accepted);
+  project.file.changes->replaced = 51;
+  EXPECT_THAT(project.Reasons(), ElementsAre(HoldReason::kOtherAccounts));
+  EXPECT_THAT(project.Judge().Text(),
+              HasSubstr("51 of 1000 users have another create_time than in the last file"));
+  project.file.summary.kind = project.last.summary.kind = RecordKind::kHost;
+  TablesFile tables = *project.file.tables_before;
+  tables.hosts = 1000;
+  project.SetTables(tables);
+  EXPECT_THAT(project.Judge().Text(), HasSubstr("51 of 1000 hosts have another userid"));
+}
+
 TEST(Acceptance, MostTotalsMultipliedAreConfirmedByASecondFetch) {
   Project project;
   project.file.changes->compared = 1000;

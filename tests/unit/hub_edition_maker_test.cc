@@ -22,9 +22,9 @@
 namespace cobblestone::hub {
 namespace {
 
-std::string User(int id, const std::string& name, const std::string& total) {
-  return "<user>\n <id>" + std::to_string(id) + "</id>\n <name>" + name +
-         "</name>\n <create_time>1003711477</create_time>\n <total_credit>" + total +
+std::string User(int id, const std::string& name, const std::string& total, int create_time = 1003711477) {
+  return "<user>\n <id>" + std::to_string(id) + "</id>\n <name>" + name + "</name>\n <create_time>" +
+         std::to_string(create_time) + "</create_time>\n <total_credit>" + total +
          "</total_credit>\n <expavg_credit>0.5</expavg_credit>\n <expavg_time>1789999999.0</expavg_time>\n"
          " <cpid>e6548b6c3d364685ae9221e0abe10098</cpid>\n <country>France</country>\n</user>\n";
 }
@@ -195,6 +195,27 @@ TEST_F(EditionMaker, HoldsIdsThatMovedAndTotalsThatWereMultiplied) {
   EXPECT_NE(Try(3, {TwentyUsers(1, 1000)}, 20, "210000.0").reason.find("20 of 20 users have at least twice"),
             std::string::npos);
   EXPECT_TRUE(Try(4, {TwentyUsers(1, 110)}, 20, "23100.0").accepted);
+}
+
+// In a file sorted by credit each neighbour has a little more or less, so the figures alone show nothing: `first_id` moved up
+// gives less than 2 % of the total away, moved down everybody but one gains.
+TEST_F(EditionMaker, HoldsAFileSortedByCreditWhoseIdsMovedByOne) {
+  const auto sorted = [](int first_id) {
+    std::string users;
+    for (int n = 0; n < 100; ++n)
+      users += User(first_id + n, "U" + std::to_string(n), std::to_string(10000 + n) + ".0",
+                    1003711477 + 86400 * n);
+    return users;
+  };
+  Make(1, sorted(2), 100, "1004950.0");
+  for (const int first_id : {1, 3}) {
+    const MadeEdition moved = Try(2, {sorted(first_id)}, 100, "1004950.0");
+    EXPECT_FALSE(moved.accepted);
+    EXPECT_EQ(moved.reason,
+              "users: 99 of 99 users have another create_time than in the last file: ids that moved, or the "
+              "file of another project");
+  }
+  EXPECT_TRUE(Try(3, {sorted(2)}, 100, "1004950.0").accepted);
 }
 
 // The first edition with hosts is sent whole; its users are compared with those of the edition before.

@@ -432,6 +432,28 @@ TEST_F(ExportFetchTest, BoundsTheBytesAndTheTimeOfAllFilesTogether) {
   EXPECT_EQ(FetchFailureName(FetchUsers().failure), "timeout");
 }
 
+// An operator reads once what happened, and to which file.
+TEST_F(ExportFetchTest, SaysOnceWhyAnExportCannotBeFetched) {
+  server_.Set("/stats/user.gz", [](const std::string&, int connection) {
+    RawServer::Send(connection, "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
+  });
+  const ExportRequest request{.base_url = server_.Url("/stats"), .now = 1000};
+  const ExportFetch failed = FetchExport(*fetcher_, *folder_, request, limits_);
+  ASSERT_EQ(failed.kinds.size(), 1u) << "the other files would not make the export whole";
+  EXPECT_EQ(failed.kinds[0].failure, FetchFailure::kServerError);
+}
+
+TEST_F(ExportFetchTest, NamesAMissingFileByItsUsualName) {
+  server_.Remove("/stats/user.gz");
+  const ExportFetch missing = FetchUsers();
+  EXPECT_EQ(missing.kinds[0].failure, FetchFailure::kMissing);
+  EXPECT_EQ(
+      missing.kinds[0].cause,
+      "user.gz (missing): the server has neither it nor one of its other names (user_id.gz, user.xml.gz, "
+      "user.xml, user, user.zst, user_0.gz)");
+  EXPECT_THAT(missing.kinds[0].text, ::testing::HasSubstr("/stats/user.gz: the server has neither"));
+}
+
 // A project publishes by two renames of a directory: between them nothing is there.
 TEST_F(ExportFetchTest, SurvivesADirectoryThatVanishesBehindTablesXml) {
   ASSERT_TRUE(FetchUsers().ok());

@@ -290,6 +290,20 @@ TEST(StatisticsReader, NoticesDamageInsideTheCompressionByItsChecksum) {
   }
 }
 
+// The bytes that a flipped bit spoils look like broken records; an operator has to hear of the damage, not of them.
+TEST(StatisticsReader, NamesDamagedCompressionWhateverTheRecordsLookLike) {
+  std::string users;
+  for (int id = 1; id <= 300; ++id) users += User(id, std::to_string(id * 7919 % 1009) + ".000000");
+  const std::string gzip = Gzip(Users(users));
+  for (std::size_t at = 10; at < gzip.size(); at += 7) {
+    std::string damaged = gzip;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    const FileProblem problem = Read(damaged).first();
+    EXPECT_TRUE(problem == FileProblem::kDamagedCompression || problem == FileProblem::kTruncated)
+        << at << ": " << FileProblemText(problem);
+  }
+}
+
 TEST(StatisticsReader, RefusesRubbishBehindAMember) {
   const std::string gzip = Gzip(Users(User(1, "1.000000")));
   for (const std::string& rubbish : {std::string("<!"), std::string("rubbish"), std::string(100, 'r'),

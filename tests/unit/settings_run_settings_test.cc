@@ -325,6 +325,25 @@ TEST(RunSettings, WhatTheCollectorSendsAboutAProjectNeedsACollectedProject) {
       "no error");
 }
 
+// An operator finds the line of a long list without counting.
+TEST(RunSettings, AnErrorAboutAProjectIsAtItsLine) {
+  const std::string list = "projects:\n  - {id: 7, name: Elm}\n  - id: 8\n    name: Oak\n";
+  EXPECT_THAT(ErrorsIn("role: hub\n" + list + "    shared_account: true\n"),
+              HasSubstr("site.yaml:6:21: projects: project 8 has ownership_key"));
+  EXPECT_THAT(ErrorsIn(list + "    url: 'https://oak.example/'\n"),
+              HasSubstr("site.yaml:5:10: projects.url, statistics"));
+  EXPECT_THAT(ErrorsIn("role: hub\n" + list +
+                       "    url: 'https://oak.example/'\n  - id: 9\n    name: Fir\n"
+                       "    url: 'https://oak.example/'\n"),
+              HasSubstr("site.yaml:9:10: projects.url: \"https://oak.example/\" of project 9"));
+  EXPECT_THAT(ErrorsIn(list + "    hub_project: 3\n"),
+              HasSubstr("site.yaml:5:18: projects.hub_project needs hub.url"));
+  EXPECT_THAT(ErrorsIn(list + "    hub_project: 3\n  - {id: 9, name: Fir, hub_project: 3}\n"),
+              HasSubstr("site.yaml:6:37: projects.hub_project: 3 occurs twice"));
+  EXPECT_THAT(ErrorsIn("role: hub\n" + list + "    hub_project: 3\n"),
+              HasSubstr("site.yaml:6:18: projects.hub_project is for a pipeline of projects"));
+}
+
 TEST(RunSettings, TheTimeOfAFetchIsThatOfOneProject) {
   const auto with = [](const std::string& time) {
     return ErrorsIn(

@@ -173,20 +173,23 @@ class Maker {
     (*reader)->ShareIds(&read.ids);
     StatisticsRecord record;
     while ((*reader)->Next(&record)) {
+      const std::uint64_t hash = MarkedHash(record.hash.low, record.mark);
       if (record.repeated) {
-        if (Status s = NoteRepetition(
-                kind, {.id = record.id, .hash = record.hash.low, .line = record.line, .file = file});
+        if (Status s =
+                NoteRepetition(kind, {.id = record.id, .hash = hash, .line = record.line, .file = file});
             !s.ok())
           return s;
         continue;
       }
       const IndexedRecord* before = index.Find(record.id);
-      if (read.changes)
+      if (read.changes) {
         read.changes->Note(record.id, before == nullptr ? std::nullopt : std::optional(before->total_micro),
                            record.total_credit.micro);
-      writer.Add({.id = record.id, .hash = record.hash.low, .total_micro = record.total_credit.micro});
+        if (before != nullptr && MarksDiffer(before->hash, hash)) ++read.changes->replaced;
+      }
+      writer.Add({.id = record.id, .hash = hash, .total_micro = record.total_credit.micro});
       Report(record.text.size());
-      if (!made_.whole && before != nullptr && before->hash == record.hash.low) continue;
+      if (!made_.whole && before != nullptr && before->hash == hash) continue;
       plain_ = true;
       if (!ReadAccount(kind, **reader, record)) continue;
       if (plain_) {

@@ -20,9 +20,20 @@
 
 namespace cobblestone::hub {
 
+// Of all bytes of a record: 56 bits of their hash, and in the last byte the mark of its LastingElement().
+constexpr std::uint64_t MarkedHash(std::uint64_t hash, std::uint8_t mark) {
+  return (hash & ~std::uint64_t{0xff}) | mark;
+}
+// Two records of one id are about different accounts: their marks differ. In one of 255 cases the marks are equal.
+constexpr bool MarksDiffer(std::uint64_t marked, std::uint64_t other) {
+  const std::uint64_t mark = marked & 0xff;
+  const std::uint64_t mark_of_other = other & 0xff;
+  return mark != 0 && mark_of_other != 0 && mark != mark_of_other;
+}
+
 struct IndexedRecord {
   std::uint64_t id = 0;
-  std::uint64_t hash = 0;  // of all bytes of the record
+  std::uint64_t hash = 0;  // MarkedHash() of the record
   credit::MicroCredit total_micro = 0;
 };
 

@@ -181,10 +181,15 @@ class FileJudge {
   // of the last file: they have moved, or the file is of another project.
   void JudgeOtherAccounts() {
     if (!file_.changes || file_.changes->compared < limits_.fewest_compared) return;
+    const auto compared = static_cast<double>(file_.changes->compared);
+    if (static_cast<double>(file_.changes->replaced) > limits_.disappeared * compared)
+      return Add(HoldReason::kOtherAccounts,
+                 Count(file_.changes->replaced) + " of " + Count(file_.changes->compared) + " " + kind_ +
+                     "s have another " + std::string(LastingElement(file_.summary.kind)) +
+                     " than in the last file: ids that moved, or the file of another project");
     const auto before = static_cast<double>(last_->summary.total_credit);
     const auto fallen = static_cast<double>(file_.changes->fallen);
-    const double share =
-        static_cast<double>(file_.changes->fell) / static_cast<double>(file_.changes->compared);
+    const double share = static_cast<double>(file_.changes->fell) / compared;
     if (share <= limits_.disappeared || fallen <= limits_.total_falls * before ||
         before - static_cast<double>(file_.summary.total_credit) > fallen / 2)
       return;

@@ -19,7 +19,7 @@
 namespace cobblestone::hub {
 
 struct AcceptanceLimits {
-  // Share of the records of the last file that may be missing. Projects that introduced consent lost most of their
+  // Share of the records of the last file that may be missing, or about other accounts. Projects that introduced consent lost most of their
   // users overnight; a truncated query looks the same.
   double disappeared = 0.05;
   // Share of the last total by which the total may fall.
@@ -45,7 +45,9 @@ struct RecordChanges {
   std::uint64_t missing = 0;   // ids of the last file that are not in this one
   std::uint64_t appeared = 0;  // ids that are new, or were missing
   std::uint64_t compared = 0;  // ids that are in both
-  std::uint64_t fell = 0;      // of those, records whose total is smaller than before
+  std::uint64_t replaced =
+      0;                   // of those, records with another LastingElement(): they are about other accounts
+  std::uint64_t fell = 0;  // of those, records whose total is smaller than before
   credit::MicroTotal fallen = 0;
   std::uint64_t multiplied = 0;          // of those, records that had credit, and have at least twice as much
   credit::MicroCredit largest_rise = 0;  // of those
@@ -92,7 +94,7 @@ enum class HoldReason : std::uint8_t {
   kTimeBack = 10,   // update_time is before that of the last accepted file
   kFromTheFuture = 11,
   kSameTime = 12,       // other contents, but the update_time of the last accepted file
-  kOtherAccounts = 13,  // many records fell, and the total did not: the numbers are those of other accounts
+  kOtherAccounts = 13,  // ids of many records, or the credit of many ids, are those of other accounts
   kMultiplied = 14,     // most records have several times their total
 };
 // "disappeared".

@@ -38,7 +38,12 @@ class ExportFetcher {
       export_.imported = true;
       return std::move(export_);
     }
-    for (const RecordKind kind : request_.kinds) export_.kinds.push_back(FetchKind(kind));
+    // An export takes effect as a whole, so one file that cannot be fetched says all.
+    for (const RecordKind kind : request_.kinds) {
+      export_.kinds.push_back(FetchKind(kind));
+      const FetchFailure failure = export_.kinds.back().failure;
+      if (failure != FetchFailure::kNone && failure != FetchFailure::kMissing) return std::move(export_);
+    }
     if (export_.before) export_.after = FetchTables();
     return std::move(export_);
   }
@@ -98,7 +103,19 @@ class ExportFetcher {
       fetched->text.clear();
       fetched->cause.clear();
     }
+    if (fetched->failure == FetchFailure::kMissing) NameMissing(fetched);
     if (fetched->failure != FetchFailure::kNone) fetched->names.clear();
+  }
+
+  // The server has none of the names, so the last one that was tried means nothing to an operator.
+  void NameMissing(FetchedKind* fetched) {
+    std::string others;
+    const std::vector<std::string> names = NamesOfKind(fetched->kind);
+    for (std::size_t i = 1; i < names.size(); ++i) others += (i == 1 ? "" : ", ") + names[i];
+    const std::string what = "the server has neither it nor one of its other names (" + others + ", " +
+                             std::string(RecordKindName(fetched->kind)) + "_0.gz)";
+    fetched->text = UrlForMessages(base_ + names[0]) + ": " + what;
+    fetched->cause = CauseOf(names[0], FetchFailure::kMissing, what);
   }
 
   // False: there is no such file, so another name may be the right one.
