@@ -19,8 +19,8 @@
 namespace cobblestone::hub {
 
 struct AcceptanceLimits {
-  // Share of the records of the last file that may be missing, or about other accounts. Projects that introduced consent lost most of their
-  // users overnight; a truncated query looks the same.
+  // Share of the records of the last file that may be missing, or about other accounts. Projects that introduced consent
+  // lost most of their users overnight; a truncated query looks the same.
   double disappeared = 0.05;
   // Share of the last total by which the total may fall.
   double total_falls = 0.02;
@@ -45,9 +45,8 @@ struct RecordChanges {
   std::uint64_t missing = 0;   // ids of the last file that are not in this one
   std::uint64_t appeared = 0;  // ids that are new, or were missing
   std::uint64_t compared = 0;  // ids that are in both
-  std::uint64_t replaced =
-      0;                   // of those, records with another LastingElement(): they are about other accounts
-  std::uint64_t fell = 0;  // of those, records whose total is smaller than before
+  std::uint64_t replaced = 0;  // of those, records with another LastingElement(): they are about other accounts
+  std::uint64_t fell = 0;      // of those, records whose total is smaller than before
   credit::MicroTotal fallen = 0;
   std::uint64_t multiplied = 0;          // of those, records that had credit, and have at least twice as much
   credit::MicroCredit largest_rise = 0;  // of those
