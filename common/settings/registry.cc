@@ -133,8 +133,7 @@ std::vector<Option> MakeOptions() {
       Count("checkpoint.keep", COBBLESTONE_AT(checkpoint.keep), 2, 100,
             "number of copies; the log is kept from the oldest copy, so that one damaged copy is no loss"),
       Flag("checkpoint.verify", COBBLESTONE_AT(checkpoint.verify),
-           "read every copy back and check all checksums before the copy is used; costs one read "
-           "of the copy"),
+           "read what the oldest copy does not have and check all checksums before a copy counts"),
 
       Size("memory.objects", COBBLESTONE_AT(memory.objects), kMiBytes, 64 * kTiBytes,
            "decoded state of hosts, workunits, accounts and waiting events; throughput drops if "

@@ -45,7 +45,7 @@ class SimStore final : public store::Store {
     return rows_->meta;
   }
   Status Checkpoint(const std::string&) override { return Status::Fatal("not in a simulation"); }
-  Status Verify() const override { return Status::Ok(); }
+  Status VerifyBeyond(const std::string&) const override { return Status::Ok(); }
   [[nodiscard]] std::uint64_t disk_bytes() const override { return 0; }
 
  private:

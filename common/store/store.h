@@ -60,7 +60,10 @@ class Store : public Reader {
   virtual Status Checkpoint(const std::string& path) = 0;
 
   // Reads everything and checks all checksums.
-  virtual Status Verify() const = 0;
+  [[nodiscard]] Status Verify() const { return VerifyBeyond({}); }
+  // The same without the files that the copy at `copy` has too, as hard links: damage in such a file is in both.
+  // Empty or not a copy: everything.
+  [[nodiscard]] virtual Status VerifyBeyond(const std::string& copy) const = 0;
 
   // Size of the table files, including those that only older versions need.
   [[nodiscard]] virtual std::uint64_t disk_bytes() const = 0;

@@ -34,7 +34,7 @@ bool IsSomebodyElse(const wire::FeedAccount& account, const MemberRow& row) {
 }
 
 // Applies the newer state of an account. `day`: the UNIX day to which a change of its credit belongs.
-void Apply(const Key& key, const wire::EventStamp& stamp, wire::FeedAccount account, std::int64_t day,
+void Apply(const Key& key, const wire::EventStamp& stamp, wire::FeedAccount&& account, std::int64_t day,
            bool is_new, MemberRow& row, DayRows& older) {
   if (is_new) {
     row.opening_micro = account.total_micro;
@@ -146,8 +146,8 @@ void MembersStage::OnRelayed(const wire::Event& event) {
 }
 
 // Of two states of an account the one with the later edition is in force, within an edition the later by (time, id).
-void MembersStage::OnAccount(const RecordView& record, const wire::EventHead& head, wire::FeedAccount account,
-                             Kind& kind, Emitter& out) {
+void MembersStage::OnAccount(const RecordView& record, const wire::EventHead& head,
+                             wire::FeedAccount&& account, Kind& kind, Emitter& out) {
   const Key key{.project = head.project.value, .id = account.account, .sub = 0};
   const wire::EventStamp stamp = wire::StampOf(head, record.value);
   const MemberRow* before = kind.rows.Find(key);

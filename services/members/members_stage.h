@@ -53,7 +53,7 @@ class MembersStage final : public stream::Stage {
 
   void OnControl(const stream::RecordView& record, stream::Emitter& out);
   void OnRelayed(const wire::Event& event);
-  void OnAccount(const stream::RecordView& record, const wire::EventHead& head, wire::FeedAccount account,
+  void OnAccount(const stream::RecordView& record, const wire::EventHead& head, wire::FeedAccount&& account,
                  Kind& kind, stream::Emitter& out);
   void ReportId(const wire::EventHead& head, const wire::FeedAccount& account, const MemberRow* before,
                 stream::Emitter& out);

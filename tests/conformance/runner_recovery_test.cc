@@ -251,6 +251,60 @@ TEST(RunnerRecovery, ACheckpointCountsOnlyAfterVerificationUnlessDisabled) {
   }
 }
 
+// Damages the middle of a table file of slot 0 that the oldest checkpoint has, or of one that it lacks.
+void DamageFileOf(const TempDir& dir, bool in_oldest) {
+  std::filesystem::path oldest;
+  for (const auto& copy : std::filesystem::directory_iterator(dir / "checkpoints/slot-0"))
+    if (oldest.empty() || std::stoull(copy.path().filename()) < std::stoull(oldest.filename()))
+      oldest = copy.path();
+  for (const auto& file : std::filesystem::directory_iterator(dir / "state/slot-0")) {
+    if (file.path().extension() != ".sst") continue;
+    if (std::filesystem::exists(oldest / file.path().filename()) != in_oldest) continue;
+    std::fstream bytes(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    bytes.seekp(static_cast<std::streamoff>(file.file_size() / 2));
+    bytes.write("damaged!", 8);
+    return;
+  }
+  FAIL() << "no such file";
+}
+
+// The files of a state that are also in the oldest checkpoint are in all checkpoints: reading them back again would take
+// time with each checkpoint and save none. All others are read, as long as a checkpoint without them exists.
+TEST(RunnerRecovery, ACheckpointIsRefusedWhileAnOlderOneIsWithoutTheDamage) {
+  for (const bool in_oldest : {false, true}) {
+    const TempDir dir;
+    RunnerOptions options = EchoOptions(dir.path());
+    options.commit_records = 500;
+    options.checkpoint_interval = std::chrono::milliseconds(0);
+    std::vector<std::string> texts;
+    for (int i = 0; i < 5000; ++i) texts.push_back(std::to_string(i));
+    const auto run = [&](const std::vector<std::string>& records) {
+      EchoWorld world(EchoLogOptions(dir.path()), options);
+      EXPECT_TRUE(world.status.ok()) << world.status.message();
+      world.runner->Start();
+      world.Send(0, records);
+      const Status stopped = world.runner->Stop();
+      EXPECT_EQ(world.runner->status()[0].checkpoints, stopped.ok() ? 1u : 0u);
+      return std::pair(stopped, world.reports);
+    };
+    ASSERT_TRUE(run(texts).first.ok());
+    ASSERT_TRUE(run(texts).first.ok());  // two checkpoints, the second with a second file
+    DamageFileOf(dir, in_oldest);
+    const Status third = run({"new"}).first;
+    if (in_oldest) {
+      EXPECT_TRUE(third.ok()) << third.message();
+      continue;
+    }
+    EXPECT_EQ(third.code(), StatusCode::kCorrupted);
+    EXPECT_THAT(third.message(), ::testing::HasSubstr("failed verification"));
+    const auto [stopped, reports] = run({"4999"});
+    EXPECT_TRUE(stopped.ok()) << stopped.message();
+    EXPECT_THAT(reports, ::testing::Contains(::testing::HasSubstr("was restored from checkpoint")));
+    EchoWorld last(EchoLogOptions(dir.path()), options);
+    EXPECT_EQ(AllRecords(*last.log, {kEchoes, 0}).back(), "4999#3");
+  }
+}
+
 // The write-ahead log is bounded by the write buffer, and no other part of the log is read.
 // Waits until the flushes of a busy machine have caught up: an open reads again what was not flushed. False: not in
 // time.

@@ -7,6 +7,8 @@
 #include <map>
 #include <vector>
 
+#include "common/stream/hash128.h"
+#include "common/stream/state_codec.h"
 #include "services/feeds/feeds_stage.h"
 #include "services/hub/publish/hub_accounts.h"
 #include "services/hub/publish/hub_reader.h"
@@ -14,6 +16,7 @@
 #include "services/hub/publish/snapshot_job.h"
 #include "services/hub/publish/spill_sort.h"
 #include "services/identity/identity_rows.h"
+#include "services/members/member_rows.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::hub {
@@ -150,7 +153,9 @@ class FakeHub final : public view::State {
     members::MemberRow row{
         .stamp = {.id = 1, .time = kNow},
         .now = {.edition = edition, .total_micro = static_cast<std::int64_t>(edition) * 10}};
-    if (before) row.before = {.edition = *before, .total_micro = static_cast<std::int64_t>(*before) * 10};
+    if (before)
+      row.before =
+          wire::FeedAccount{.edition = *before, .total_micro = static_cast<std::int64_t>(*before) * 10};
     members_[partition]->Put(members::kUsersTable, {.project = 4, .id = id, .sub = 0}, row);
   }
 
@@ -214,6 +219,43 @@ TEST(HubReader, NoticesThatTwoEditionsHaveComeDuringTheRead) {
   const auto users = UsersOf(hub);
   EXPECT_EQ(users.status().code(), StatusCode::kRetry);
   EXPECT_THAT(users.status().message(), HasSubstr("project elm"));
+}
+
+struct OptionalAccount {
+  std::optional<wire::FeedAccount> account;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.account);
+  }
+};
+
+// Rows that are on disks, and fingerprints of commits that are in logs, were made of an optional account.
+TEST(EarlierAccount, HasTheBytesAndTheFingerprintOfAnOptionalAccount) {
+  const wire::FeedAccount ann{.edition = 7, .total_micro = 12, .name = "Ann"};
+  for (const bool there : {false, true}) {
+    const OptionalAccount before{there ? std::optional(ann) : std::nullopt};
+    const auto now = there ? members::EarlierAccount(ann) : members::EarlierAccount();
+    std::string bytes;
+    stream::EncodeState(before, bytes);
+    std::string same;
+    stream::EncodeState(now, same);
+    EXPECT_EQ(same, bytes);
+    stream::Hasher of_before;
+    stream::FingerprintWriter<stream::Hasher>(of_before).Put(before);
+    stream::Hasher of_now;
+    stream::FingerprintWriter<stream::Hasher>(of_now).Put(now);
+    EXPECT_EQ(of_now.Digest(), of_before.Digest());
+
+    members::EarlierAccount read(wire::FeedAccount{.name = "of another row"});
+    stream::StateReader reader(bytes);
+    reader.Get(read);
+    EXPECT_TRUE(reader.done());
+    EXPECT_EQ(static_cast<bool>(read), there);
+    if (there) {
+      EXPECT_EQ(*read, ann);
+    }
+  }
 }
 
 TEST(HubReader, NeedsTheTimeOfTheHub) {

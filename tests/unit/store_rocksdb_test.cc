@@ -274,6 +274,26 @@ TEST_F(RocksdbStoreTest, VerifyAndAReadFindAFlippedByte) {
   EXPECT_LT(damaged, 2000);  // only one block is damaged
 }
 
+TEST_F(RocksdbStoreTest, FilesThatACopySharesAreNotReadAgain) {
+  const auto store = Open(MakeStore());
+  const std::string linked = dir_ / "linked";
+  const std::string copied = dir_ / "copied";
+  ASSERT_TRUE(store->Checkpoint(linked).ok());
+  fs::copy(linked, copied);
+  FlipByteInTheMiddle(FilesWith(dir_ / "state", ".sst").front());
+  EXPECT_EQ(store->Verify().code(), StatusCode::kCorrupted);
+  EXPECT_TRUE(store->VerifyBeyond(linked).ok());
+  EXPECT_EQ(store->VerifyBeyond(copied).code(),
+            StatusCode::kCorrupted);  // has other bytes under the same name
+  EXPECT_EQ(store->VerifyBeyond(dir_ / "none").code(), StatusCode::kCorrupted);
+
+  const std::string value(20'000, 'w');
+  ASSERT_TRUE(store->Apply({{.key = "user/1", .value = value}}, "sequence 8").ok());
+  EXPECT_TRUE(store->VerifyBeyond(linked).ok());
+  FlipByteInTheMiddle(FilesWith(dir_ / "state", ".sst").back());
+  EXPECT_EQ(store->VerifyBeyond(linked).code(), StatusCode::kCorrupted);
+}
+
 // Flips bytes in every kind of file that RocksDB needs. The store is either unchanged or reported as damaged.
 TEST_F(RocksdbStoreTest, EveryHarmfulFlippedByteIsDetected) {
   const std::string whole = MakeStore();

@@ -68,7 +68,7 @@ class MapStore final : public store::Store {
   }
   std::unique_ptr<const store::Reader> Snapshot() const override { return nullptr; }
   Status Checkpoint(const std::string&) override { return Status::Ok(); }
-  Status Verify() const override { return Status::Ok(); }
+  Status VerifyBeyond(const std::string&) const override { return Status::Ok(); }
   std::uint64_t disk_bytes() const override { return 0; }
 };
 

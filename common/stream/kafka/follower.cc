@@ -30,7 +30,9 @@ class SharedStore final : public store::Store {
     return store_->Apply(rows, meta);
   }
   Status Checkpoint(const std::string& path) override { return store_->Checkpoint(path); }
-  [[nodiscard]] Status Verify() const override { return store_->Verify(); }
+  [[nodiscard]] Status VerifyBeyond(const std::string& copy) const override {
+    return store_->VerifyBeyond(copy);
+  }
   [[nodiscard]] std::uint64_t disk_bytes() const override { return store_->disk_bytes(); }
 
  private:

@@ -341,9 +341,8 @@ Result<Event> ParseEvent(std::string_view bytes) {
       return Event{hot.head, hot.validation};
     case HotDecode::kOther:
       if (hot.kind == EventKind::kFeedAccount) {
-        EventHead head;
-        FeedAccount account;
-        if (DecodeFeedAccount(bytes, &head, &account)) return Event{head, std::move(account)};
+        Result<Event> event = Event{{}, FeedAccount{}};
+        if (DecodeFeedAccount(bytes, &event->head, &std::get<FeedAccount>(event->body))) return event;
       }
       if (std::optional<Event> event = ParseWithGeneratedCode(bytes)) return *std::move(event);
       break;

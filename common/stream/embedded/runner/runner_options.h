@@ -34,7 +34,7 @@ struct RunnerOptions {
   std::uint64_t warm_records = 10000;
   std::chrono::milliseconds checkpoint_interval{60000};
   int checkpoints_kept = 2;
-  bool verify_checkpoints = true;  // each is read back before it counts
+  bool verify_checkpoints = true;  // what the oldest one does not have is read back before one counts
   // Approximate limit of clean objects in memory per slot. At open, half as much is used for rows of waiting
   // tables.
   std::uint64_t object_bytes = 256u << 20;

@@ -29,8 +29,8 @@ class SlotCheckpoints {
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] std::string PathOf(std::uint64_t sequence) const;
 
-  // Copies the state, which is as of `meta`, verifies the copy and deletes the copies beyond
-  // RunnerOptions::checkpoints_kept. *made: false if this copy exists. kCorrupted: the state is damaged, and is now
+  // Copies the state, which is as of `meta`, verifies what the oldest copy does not have, and deletes the copies
+  // beyond RunnerOptions::checkpoints_kept. *made: false if this copy exists. kCorrupted: the state is damaged, and is now
   // distrusted (state_files.h).
   Status Make(store::Store& state, const SlotMeta& meta, bool* made);
 
