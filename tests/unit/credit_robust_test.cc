@@ -344,6 +344,8 @@ TEST_F(RobustTest, TheGrantIsTheLowAverageOfMeasuredClaimsUpToThirteenTenthsOfTh
     Claim c;
     c.flags = kClaimValid | flags;
     c.claimed = claimed;
+    c.awaited = 2;
+    c.fpops_est = 10 * kE;
     return c;
   };
   constexpr std::uint32_t kOwn = kClaimHasHostScale;
@@ -364,6 +366,39 @@ TEST_F(RobustTest, TheGrantIsTheLowAverageOfMeasuredClaimsUpToThirteenTenthsOfTh
   const Settlement capped = world.Settle({claim(100, kOwn), estimate}, 50);
   EXPECT_EQ(capped.credit, 50);
   EXPECT_EQ(capped.modes[0], Mode::kCapped);
+}
+
+// Two accounts without history that share a job could otherwise confirm to each other that it was ten times as large.
+TEST_F(RobustTest, AJobThatNewHostsAloneHaveMeasuredPaysAtMostItsDefault) {
+  const auto claim = [](double claimed, std::uint32_t flags = 0) {
+    Claim c;
+    c.flags = kClaimValid | kClaimHasVersionScale | kClaimMinAvgDefined | flags;
+    c.claimed = claimed;
+    c.awaited = 2;
+    c.min_avg_pfc = 0.5;
+    c.fpops_est = 5 * kE;
+    return c;
+  };
+  constexpr std::uint32_t kNew = kClaimUncalibrated | kClaimRough;
+  EXPECT_EQ(world.Settle({claim(500, kNew), claim(500, kNew)}).credit, 50);
+  EXPECT_EQ(world.Settle({claim(60, kNew), claim(500, kNew)}).credit, 48);  // left alone: four fifths
+  EXPECT_EQ(world.Settle({claim(80, kNew), claim(500, kNew)}).credit, 50);
+  EXPECT_EQ(world.Settle({claim(40, kNew), claim(40, kNew)}).credit, 40);  // a small job is not worth more
+  EXPECT_EQ(world.Settle({claim(90, kNew), claim(90)}).credit, 90);  // one host with an average is enough
+  EXPECT_EQ(world.Settle({claim(70, kNew), claim(120)}).credit,
+            56);  // it vouches even if its claim is too high
+  // It does not if it claims the estimate, which measures nothing.
+  Claim insane = claim(50, kClaimSanityFailed);
+  insane.flags &= ~kClaimHasVersionScale;
+  EXPECT_EQ(world.Settle({claim(90, kNew), claim(90, kNew), insane}).credit, 50);
+  // Between two claims the app's level has moved.
+  Claim later = claim(500, kNew);
+  later.min_avg_pfc = 0.51;
+  EXPECT_EQ(world.Settle({claim(500, kNew), later}).credit, 51);
+  Claim other = claim(500, kNew);
+  other.flags &= ~kClaimValid;
+  other.fpops_est *= 2;
+  EXPECT_EQ(world.Settle({claim(500, kNew), claim(500, kNew), other}).credit, 50);
 }
 
 // Of two honest claims from few results that differ by chance the lower one decides; a claim left alone has no such

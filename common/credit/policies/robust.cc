@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/credit/model/flops.h"
 #include "common/credit/model/low_average.h"
 #include "common/credit/policies/replicas.h"
 #include "common/credit/policies/standard_policy.h"
@@ -134,6 +135,20 @@ Counted CountMeasured(std::span<const Claim> claims, double cap) {
   return counted.claims.empty() ? CountClaims(claims, 0, cap) : counted;
 }
 
+// Cobblestones, by the size estimate. Absent: the host of a claim that counts is calibrated.
+std::optional<double> MostForNewHosts(std::span<const Claim> claims, const Counted& counted,
+                                      const Constants& constants) {
+  for (const std::uint32_t flags : counted.flags) {
+    if ((flags & kClaimUncalibrated) == 0) return std::nullopt;
+  }
+  double most = 0;  // the app's level can have moved between two claims
+  for (const Claim& claim : claims) {
+    if ((claim.flags & kClaimValid) != 0)
+      most = std::max(most, CreditOfFlops(ExpectedPfc(claim, constants), constants));
+  }
+  return most;
+}
+
 double FiniteOrZero(double value) { return std::isfinite(value) ? value : 0; }
 
 // X. Until the first tick with this policy, an app may have no X but an average of its only version.
@@ -172,7 +187,7 @@ class Robust final : public StandardPolicy {
     FinishClaim(constants, claim);
   }
 
-  Settlement Settle(std::span<const Claim> claims, double cap, const Constants&) const override {
+  Settlement Settle(std::span<const Claim> claims, double cap, const Constants& constants) const override {
     Counted counted = CountMeasured(claims, cap);
     Settlement settlement;
     settlement.modes = std::move(counted.modes);
@@ -192,6 +207,8 @@ class Robust final : public StandardPolicy {
     settlement.credit =
         std::isfinite(credit) ? std::clamp(credit, values.front(), values.back()) : values.front();
     if (left_alone && rough) settlement.credit *= kRoughAlone;
+    if (const auto most = MostForNewHosts(claims, counted, constants))
+      settlement.credit = std::min(settlement.credit, *most);
     return settlement;
   }
 

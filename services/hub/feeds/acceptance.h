@@ -45,8 +45,9 @@ struct RecordChanges {
   std::uint64_t missing = 0;   // ids of the last file that are not in this one
   std::uint64_t appeared = 0;  // ids that are new, or were missing
   std::uint64_t compared = 0;  // ids that are in both
-  std::uint64_t replaced = 0;  // of those, records with another LastingElement(): they are about other accounts
-  std::uint64_t fell = 0;      // of those, records whose total is smaller than before
+  std::uint64_t replaced =
+      0;                   // of those, records with another LastingElement(): they are about other accounts
+  std::uint64_t fell = 0;  // of those, records whose total is smaller than before
   credit::MicroTotal fallen = 0;
   std::uint64_t multiplied = 0;          // of those, records that had credit, and have at least twice as much
   credit::MicroCredit largest_rise = 0;  // of those

@@ -35,7 +35,7 @@ function grantOf(result: number, policy = "boinc"): Grant {
 test("there is a grant of every policy and of every rule", () => {
   assert.deepEqual([...new Set(recorded.map((k) => k.grant.claim!.policy))].sort(),
     ["assigned", "benchmark", "boinc", "creditnew", "creditnew-v2", "none", "reported-flops", "robust", "runtime"]);
-  for (const rule of ["late", "own", "normal", "lone_normal", "approximate", "average", "min", "low_average", "rough_alone", "named", "estimate", "nothing", "none_left"]) {
+  for (const rule of ["late", "own", "normal", "lone_normal", "approximate", "average", "min", "low_average", "rough_alone", "new_hosts", "named", "estimate", "nothing", "none_left"]) {
     assert.ok(recorded.some((k) => k.rule === rule), rule);
   }
 });
@@ -60,6 +60,12 @@ test("the rule gives the granted credit again from the recorded claims", () => {
     const granted = Number(k.grant.credit_before_rounding);
     assert.ok(near(counting.reduce((sum, c) => sum + c.share!, 0), 1), `${nameOf(k)}: shares`);
     const mean = counting.reduce((sum, c) => sum + c.share! * c.claimed, 0);
+    if (settled.rule === "new_hosts") {
+      const most = (Number(k.grant.claim!.facts.fpops_est) * Number(k.grant.claim!.min_avg_pfc) * 200) / 86400e9;
+      assert.ok(near(most, granted) && mean > granted, `${nameOf(k)}: ${most}, not ${granted}`);
+      assert.match(textOf(k.grant, "replicas").sentences.join(" "), /No computer whose claim counts has ten results.*the project's estimate/);
+      continue;
+    }
     const counted = settled.rule === "rough_alone" ? 0.8 * mean : mean;
     assert.ok(near(settled.cap ?? counted, granted), `${nameOf(k)}: ${counted}, not ${granted}`);
   }
@@ -305,6 +311,7 @@ test("robust: a claim from the estimate counts only without one from a measureme
   // 10 and 12: the low average is (10 x 12 + 12 x 10) / 22.
   const two = structuredClone(mixed);
   two.claim!.claimed = 10;
+  two.claim!.pfc = (Number(two.claim!.facts.fpops_est) * Number(two.claim!.min_avg_pfc)) / 10; // the default is 100
   two.claim!.flags = ["valid", "uncalibrated"];
   two.other_claims = [{ result: 1, host: 2, mode: "approximate", flags: ["valid", "uncalibrated"], pfc: 1, claimed: 12 }];
   two.credit_before_rounding = String(120 / 11);

@@ -266,6 +266,8 @@ function ruleSentence(s: Settlement, grant: Grant, t: NumberFormat): string {
     low_average: `All who worked on it get the same: a mean that leans to the smaller claims, ${value}.`,
     rough_alone: "Only one claim is not too high, and it is imprecise, because its computer has few results. " +
       `All who worked on it get four fifths of it: ${value}.`,
+    new_hosts: "No computer whose claim counts has ten results yet, if the project has not changed that. Until one has, a " +
+      `workunit is worth at most the project's estimate: ${value}.`,
     named: `The credit that was named for the canonical result is granted: ${value}.`,
     estimate: `None of the claims may count, so the workunit's usual size decides: ${value}.`,
     capped: `All claims are above the project's cap, so the cap is granted: ${value}.`,

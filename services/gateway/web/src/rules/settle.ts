@@ -16,6 +16,7 @@ export type Rule =
   | "median"
   | "low_average"
   | "rough_alone" // robust: four fifths of the only claim that is not too high, because it is from few results
+  | "new_hosts" // robust: at most the default, because no host of a claim that counts is calibrated
   | "named" // the credit named for the canonical result
   | "estimate" // no claim counts: the workunit's size
   | "capped" // all claims were above the cap
@@ -170,11 +171,18 @@ export function settle(grant: Grant, claim: Claim): Settlement {
     if (measured.length > 0) leave(counting.filter((p) => !measured.includes(p)), "unmeasured");
     const deciding = measured.length > 0 ? measured : counting;
     const most = kTimesLowest * Math.min(...deciding.map((p) => p.claim.claimed));
-    const near = deciding.filter((p) => p.claim.claimed <= most);
-    leave(deciding.filter((p) => !near.includes(p)), "too_high");
-    if (near.length === 1 && deciding.length > 1 && hasFlag(near[0]!.claim, "rough_average"))
-      return done("rough_alone", kRoughAlone * lowAverage(near));
-    return done(near.length === 1 ? "own" : "low_average", lowAverage(near));
+    const within = deciding.filter((p) => p.claim.claimed <= most);
+    leave(deciding.filter((p) => !within.includes(p)), "too_high");
+    const roughAlone = within.length === 1 && deciding.length > 1 && hasFlag(within[0]!.claim, "rough_average");
+    const worth = lowAverage(within) * (roughAlone ? kRoughAlone : 1);
+    if (deciding.every((p) => hasFlag(p.claim, "uncalibrated"))) {
+      // The app's mean of this claim: that of another claim is not recorded, but seldom differs.
+      const mean = toNumber(claim.min_avg_pfc);
+      const most = toNumber(claim.facts.fpops_est) * (mean > 0 ? mean : 1) * creditOfFlop(parts, Infinity);
+      if (worth > most && !near(worth, most)) return done("new_hosts", most);
+    }
+    if (roughAlone) return done("rough_alone", worth);
+    return done(within.length === 1 ? "own" : "low_average", worth);
   }
   if (claim.policy === "creditnew-v2") return done(counting.length === 1 ? "own" : "min", combine(counting, "min"));
   if (claim.policy === "creditnew") {
