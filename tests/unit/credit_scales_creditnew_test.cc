@@ -371,6 +371,45 @@ TEST_F(RobustScalesTest, AVersionOfFewHostsDoesNotSetTheCreditOfTheApp) {
   EXPECT_EQ(enough.AppScales().min_avg_pfc, 1);
 }
 
+// Otherwise a fifth of the hosts, which use versions that nobody else uses, could raise the credit of all.
+TEST_F(RobustScalesTest, AVersionCountsWithinTwiceAndHalfOfTheMedianVersion) {
+  Add(kCpuVersion, 30, 100, 2);
+  Add(kSecondCpuVersion, 20, 40, 20);
+  world.Tick(samples);
+  EXPECT_EQ(world.AppScales().min_avg_pfc, (3000 * 2.0 + 800 * 4) / 3800);
+  samples.clear();
+  World low{RobustPolicy(), PolicyKind::kRobust};
+  Add(kCpuVersion, 30, 100, 2);
+  Add(kSecondCpuVersion, 20, 40, 0.02);
+  low.Tick(samples);
+  EXPECT_EQ(low.AppScales().min_avg_pfc, (3000 * 2.0 + 800 * 1) / 3800);
+  samples.clear();
+  World half{RobustPolicy(), PolicyKind::kRobust};  // versions that differ as versions do count as they are
+  Add(kCpuVersion, 20, 40, 2);
+  Add(kSecondCpuVersion, 20, 40, 3.9);
+  half.Tick(samples);
+  EXPECT_DOUBLE_EQ(half.AppScales().min_avg_pfc, 2.95);
+}
+
+TEST_F(RobustScalesTest, GpuVersionsAreComparedAfterTheirFactors) {
+  world.RemoveVersion(kCpuVersion);
+  world.RemoveVersion(kSecondCpuVersion);
+  world.catalogue.plan_class_factors = {{"cuda", 0.02}, {"ati", 0.2}};
+  Add(kGpuVersion, 30, 100, 100);
+  Add(kSecondGpuVersion, 20, 40, 10);
+  world.Tick(samples);
+  EXPECT_DOUBLE_EQ(world.AppScales().min_avg_pfc, 2);
+  samples.clear();
+  World fresh{RobustPolicy(), PolicyKind::kRobust};
+  fresh.RemoveVersion(kCpuVersion);
+  fresh.RemoveVersion(kSecondCpuVersion);
+  fresh.catalogue.plan_class_factors = {{"cuda", 0.02}, {"ati", 0.2}};
+  Add(kGpuVersion, 30, 100, 100);
+  Add(kSecondGpuVersion, 20, 40, 100);  // 20 after its factor, ten times the other's 2: counts as 4
+  fresh.Tick(samples);
+  EXPECT_DOUBLE_EQ(fresh.AppScales().min_avg_pfc, (3000 * 2.0 + 800 * 4) / 3800);
+}
+
 TEST_F(RobustScalesTest, ASmallAppCountsTheHostsThatItHas) {
   Add(kCpuVersion, 10, 11, 2);
   world.Tick(samples);

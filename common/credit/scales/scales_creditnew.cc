@@ -15,6 +15,7 @@ namespace {
 constexpr double kMinHostsOfVersion = 20;  // robust
 constexpr double kSettled =
     3;  // robust: samples per host / those for a vote, at which nearly all hosts have a vote
+constexpr double kUnlike = 2;  // robust: a version's mean counts within this factor of the median version
 constexpr double kMaxLevel = 1.25;         // robust: what an app keeps of the level of its policy before
 constexpr double kMaxChangeOfMean = 1.02;  // robust: of min_avg_pfc(A) at one tick
 
@@ -157,6 +158,40 @@ double FactorOf(const AppVersionRow& version, const Catalogue& catalogue, const 
   return it == catalogue.plan_class_factors.end() ? constants.gpu_only_factor : it->second;
 }
 
+// robust: attackers can be all users of many versions. Such versions move the level of the app by no more than their share
+// of its results. GPU versions are compared after their factors, by which classes of devices differ.
+void LimitUnlikeVersions(bool gpu, const Catalogue& catalogue, const Constants& constants,
+                         std::vector<Version>& versions) {
+  struct Compared {
+    double mean = 0;
+    double factor = 1;
+    Version* version = nullptr;
+  };
+  std::vector<Compared> kind;
+  double all = 0;
+  for (Version& version : versions) {
+    if (!version.counts || version.gpu != gpu) continue;
+    const double factor = gpu ? FactorOf(*version.row, catalogue, constants) : 1;
+    if (!(factor > 0) || !std::isfinite(factor)) continue;
+    kind.push_back({factor * version.mean, factor, &version});
+    all += version.weight;
+  }
+  std::stable_sort(kind.begin(), kind.end(),
+                   [](const Compared& a, const Compared& b) { return a.mean < b.mean; });
+  double weight = 0;
+  const auto middle = std::find_if(kind.begin(), kind.end(), [&](const Compared& one) {
+    weight += one.version->weight;
+    return weight >= all / 2;
+  });
+  if (middle == kind.end() || !(middle->mean > 0)) return;
+  const double least = middle->mean / kUnlike;
+  const double most = middle->mean * kUnlike;
+  for (const Compared& one : kind) {
+    if (one.mean < least) one.version->mean = least / one.factor;
+    if (one.mean > most) one.version->mean = most / one.factor;
+  }
+}
+
 // Weighted mean over one kind of versions; `count`: versions that count.
 struct ClassMean {
   int count = 0;
@@ -213,6 +248,7 @@ double RobustX(const ClassMeans& all, const std::vector<Version>& versions, cons
                const Constants& constants, const AppScale& scale, double& level) {
   std::vector<Version> with_median = versions;
   LeaveOutRareVersions(with_median);
+  for (const bool gpu : {false, true}) LimitUnlikeVersions(gpu, catalogue, constants, with_median);
   const ClassMeans means = MeansOf(with_median, catalogue, constants);
   const double target = TargetOf(means, 1);
   const bool known = scale.defined && scale.min_avg_pfc > 0;

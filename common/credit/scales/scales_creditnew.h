@@ -18,7 +18,8 @@
 // robust
 //   As creditnew, except: PFCmean(V) is the median over the hosts with host_scale_min_samples samples, once these are 20;
 //   each host counts by its samples, so that influence costs work. Versions without a median then do not count; one CPU
-//   version is enough for X; min_avg_pfc(A) changes by at most 2 % at one tick. An app that had another policy before keeps its
+//   version is enough for X; PFCmean(V) counts as at least half and at most twice the median (by samples) over the versions
+//   of its kind; min_avg_pfc(A) changes by at most 2 % at one tick. An app that had another policy before keeps its
 //   min_avg_pfc(A) until each kind of its versions has a median, and from then on the ratio of both, between 0.8 and
 //   1.25: the median is less than the mean that the policy before used.
 // creditnew-v2
