@@ -123,6 +123,10 @@ json FactorJson(const federation::Factor& factor) {
                                       {"weight", Number(part.weight)},
                                       {"value", Number(part.value)},
                                       {"app_versions", part.versions}});
+  if (const auto reach = federation::ReachOfOneProject(factor, {}))
+    shown["reach"] = {{"least", Number(reach->least)},
+                      {"greatest", reach->greatest ? Number(*reach->greatest) : json(nullptr)},
+                      {"silence_is_default", reach->silence_is_default}};
   return shown;
 }
 

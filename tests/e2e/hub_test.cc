@@ -305,6 +305,8 @@ TEST_F(Hub, FactorsAreTheMedianOfProjectsWithBothKindsOfVersions) {
   ASSERT_EQ(cuda["contributions"].size(), 3u);
   EXPECT_EQ(cuda["contributions"][1]["name"], "Project 2");
   EXPECT_EQ(cuda["contributions"][1]["value"], 0.3);
+  // Whoever of the three lies, the median is a value of the two others, and the silence of one brings back 0.1.
+  EXPECT_EQ(cuda["reach"], (json{{"least", 0.1}, {"greatest", 0.5}, {"silence_is_default", true}}));
   ASSERT_EQ(cuda["left_out"].size(), 1u);
   EXPECT_EQ(cuda["left_out"][0]["project"], 4);
   EXPECT_EQ(cuda["left_out"][0]["reason"], "gpu_only");

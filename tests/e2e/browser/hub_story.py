@@ -156,6 +156,13 @@ def check_factors(page):
     cells = page.texts(".factor[data-class=cuda] tbody tr > *")
     expected = [cell for name, value in zip(("Rosewood", "Elm", "Skyline"), feed.SCALES) for cell in (name, f"{value:.4f}", "33.3 %", "500.0", "1")]
     p.check_equal(cells, expected, "its projects, with value, weight, recent credit (halved after a week) and number of versions")
+    # Whoever of the three lies, the median is a value of the two others, and without one of them the default of 0.1 applies.
+    p.check_equal(
+        page.text(".factor[data-class=cuda] [data-reach]"),
+        "No single project could have moved it below 0.1000 or above 0.5000, whatever it reported. If one of the 3 fell silent, the factor would return to the default in steps.",
+        "what one project could have done",
+    )
+    p.check(not page.all(".factor[data-class=opencl_ati] [data-reach]"), "a default has no bounds")
     left = page.text(".factor[data-class=opencl_ati] .left-out")
     p.check("Skyline" in left and "the version has too few samples" in left, f"what was left out, and why: {left}")
     p.check_equal(tile(page, "sequence"), str(feed.LAST + 1), "one computation each day of hub time")

@@ -155,12 +155,20 @@ export interface LeftOut {
   words: string;
 }
 
+// Between which targets any single project could have moved a factor.
+export interface Reach {
+  least: Double;
+  greatest: Double | null; // null: no bound
+  silence_is_default: boolean;
+}
+
 export interface Factor {
   plan_class: string;
   resource: string;
   factor: Double;
   target: Double;
   is_default: boolean;
+  reach?: Reach; // absent if is_default
   contributions: { project: Id; name: string; credit: Double; weight: Double; value: Double; app_versions: Id[] }[];
   left_out: LeftOut[];
 }
