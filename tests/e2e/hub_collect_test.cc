@@ -463,6 +463,24 @@ TEST_F(HubCollect, WhyAFetchFailsIsPartOfTheCondition) {
       GetOnce("", [](const json& data) { return data.is_object() && data["condition"] == "fine"; });
   EXPECT_EQ(repaired["condition"], "fine") << repaired;
   EXPECT_EQ(repaired["condition_reason"], "the statistics can be fetched again");
+  EXPECT_FALSE(repaired.contains("condition_next_step"));
+}
+
+TEST_F(HubCollect, AKeyThatCannotBeUsedIsNamedWithItsPlaceInTheConfiguration) {
+  const auto collect = [&](const std::string& key) {
+    std::ofstream(dir_ / "wrong.yaml") << "role: hub\ndata_directory: data\nprojects:\n"
+                                       << "  - id: 4\n    name: Rosewood\n    url: \"" << project_.url()
+                                       << "\"\n    ownership_key: " << key << "\n";
+    const Finished done = RunProgram(dir_.path(), {"hub", "collect", "--once", "--config", "wrong.yaml"});
+    EXPECT_EQ(done.code, 2) << done.err;
+    return done.err;
+  };
+  std::ofstream(dir_ / "note.pem") << "no key\n";
+  EXPECT_THAT(collect("note.pem"),
+              HasSubstr("wrong.yaml:7:20: projects.ownership_key: note.pem: the project's "
+                        "public key is no RSA key of at least 2,048 bits in PEM form"));
+  EXPECT_THAT(collect("missing.pem"),
+              HasSubstr("wrong.yaml:7:20: projects.ownership_key: missing.pem: the file cannot be read"));
 }
 
 // The statistics files of a Cobblestone project are those of any project. An export of changes alone has fewer records
