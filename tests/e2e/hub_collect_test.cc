@@ -20,6 +20,7 @@ namespace cobblestone::testing {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -231,6 +232,10 @@ TEST_F(HubCollect, AnEmptyFileIsHeldUntilAnOperatorReleasesIt) {
   json project = Editions(2);
   EXPECT_EQ(project["editions"][0]["state"], "held");
   EXPECT_NE(project["held_edition"], 0);
+  EXPECT_THAT(
+      project["held_next_step"].get<std::string>(),
+      HasSubstr("If the files are right, stop the collector, run `cobblestone hub release 4 --config "));
+  EXPECT_EQ(project["held_reason"].get<std::string>().find("release"), std::string::npos);
   EXPECT_EQ(User(1, "100.000000")["name"], "Ann") << "a silent project is unknown, never zero";
   const std::string person = "/api/v1/federation/person?cpid=e6548b6c3d364685ae9221e0abe10098";
   EXPECT_EQ(served_->Get(person).json()["data"]["total"], "14.285714") << "7 points are one";
@@ -261,7 +266,10 @@ TEST_F(HubCollect, AFileThatFalselyHasNotChangedIsHeld) {
 
 TEST_F(HubCollect, FilesWithoutTablesXmlAreHeldUntilAnOperatorReleasesThem) {
   project_.Serve("/stats/user.xml", UsersFile({{1, "100.000000", "Ann"}}));
-  EXPECT_THAT(Collect(), HasSubstr("is held: users: there is no tables.xml to compare the file with"));
+  EXPECT_THAT(Collect(),
+              AllOf(HasSubstr("is held: users: there is no tables.xml to compare the file with"),
+                    HasSubstr("What to do: Look whether tables.xml is at the address of the statistics"),
+                    HasSubstr("If a second fetch an hour later has the same contents, they are accepted")));
   EXPECT_EQ(Editions(1)["editions"][0]["state"], "held");
   const Finished released = RunProgram(dir_.path(), {"hub", "release", "4", "--config", "served.yaml"});
   EXPECT_EQ(released.code, 0) << released.err;
@@ -445,6 +453,8 @@ TEST_F(HubCollect, WhyAFetchFailsIsPartOfTheCondition) {
   };
   project_.Fail("/stats/tables.xml", 503);
   const json first = failing("tables.xml (server_error): the server answered 503");
+  EXPECT_EQ(first["condition_next_step"],
+            "Wait, because the collector tries again; if it fails for days, tell the project.");
   project_.Fail("/stats/tables.xml", 0);
   project_.Serve("/stats/tables.xml", "<html><input type=\"password\"></html>");
   const json page =

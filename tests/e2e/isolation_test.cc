@@ -199,8 +199,8 @@ TEST_F(Isolation, NoEventOfAnotherProjectWaitsBehindAFlood) {
   const auto users = [](std::size_t from, std::size_t count) {
     std::string lines;
     for (std::size_t id = from; id < from + count; ++id)
-      lines += R"({"id":)" + std::to_string(id) + R"(,"project":1,"user":{"user":)" + std::to_string(id) +
-               "}}\n";
+      lines +=
+          R"({"id":)" + std::to_string(id) + R"(,"project":1,"user":{"user":)" + std::to_string(id) + "}}\n";
     return lines;
   };
   constexpr std::size_t kFirst = 3600;

@@ -149,6 +149,10 @@ TEST_F(EditionMaker, HoldsTwoRecordsOfOneIdThatDiffer) {
   EXPECT_EQ(other.reason, "user_0.xml:22: one id has two records with different contents (id 1)");
   EXPECT_TRUE(other.refused[0]);
   EXPECT_FALSE(other.confirmable);
+  EXPECT_EQ(
+      other.next_step,
+      "Ask the project which of the two records is right. Nobody can accept a file that cannot be read: the "
+      "collector fetches it again until the project has repaired it.");
   const MadeEdition in_a_set = Try(1, {ann + bo, User(3, "Cem", "3.0") + User(2, "Bo", "2.5")}, 3, "6.0");
   EXPECT_EQ(in_a_set.reason, "user_1.xml:12: one id has two records with different contents (id 2)");
   EXPECT_FALSE(std::filesystem::exists(dir_ / "work/user.repeated"));

@@ -16,6 +16,8 @@ ID = {name: name * 32 for name in "abc"}
 HOST_ID = "9" * 32
 HELD = "user.gz has 40 % fewer accounts than the edition before"
 SILENT = "fetching the statistics has failed since 2026-01-02 03:04 UTC: user.gz (page): the server answered 200 with a web page"  # as a collector says it
+ASK = "Ask the project. If the files are right, stop the collector, run `cobblestone hub release 2 --config FILE`, and start it again."
+OPEN = "Open the address of the statistics in a browser."
 VOLUNTEERS = 50  # with 1 to 50
 UNBROKEN = "Supercalifragilisticexpialidocious" * 4  # the name of the last volunteer
 
@@ -125,6 +127,6 @@ def lines(start):
         for publish, totals in ((rosewood, ROSEWOOD), (elm, ELM), (skyline, SKYLINE)):
             if day < len(totals):
                 publish(feed, day, totals[day])
-    feed.edition(2, len(ELM) + 1, "HELD", start + LAST * DAY, reason=HELD)
-    feed.add(3, start + LAST * DAY, {"feed_health": {"condition": "FEED_CONDITION_UNREACHABLE", "reason": SILENT}})
+    feed.edition(2, len(ELM) + 1, "HELD", start + LAST * DAY, reason=f"{HELD}. What to do: {ASK}")
+    feed.add(3, start + LAST * DAY, {"feed_health": {"condition": "FEED_CONDITION_UNREACHABLE", "reason": f"{SILENT}. What to do: {OPEN}"}})
     return feed.lines

@@ -61,6 +61,7 @@ def check_reasons(page):
         ("#/hub", "[data-project='3'] .condition-reason", failed), ("#/hub", "[data-project='2'] [data-held]", held),
         ("#/hub/project/3", ".condition-reason", failed), ("#/hub/project/2", ".hub-note[data-held]", held),
         ("#/hub/project/2", "section.card table .detail", feed.HELD),
+        ("#/hub/project/2", "[data-next-step] p", feed.ASK), ("#/hub/project/3", "[data-next-step] p", feed.OPEN),
     )  # fmt: skip
     for width in (p.WIDE, p.PHONE):
         page.resize(width)

@@ -33,11 +33,13 @@ export interface HubProject {
   points_per_cobblestone: Double;
   condition: string;
   condition_reason?: string;
+  condition_next_step?: string; // for the hub's operator
   condition_time: Double;
   app_versions: number;
   complete_edition: number;
   held_edition: number;
   held_reason?: string;
+  held_next_step?: string;
   published_time?: Double;
   unknown_since?: Double; // 0: known
   users?: number;
