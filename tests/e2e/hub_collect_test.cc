@@ -461,7 +461,12 @@ TEST_F(HubCollect, WhyAFetchFailsIsPartOfTheCondition) {
       failing("tables.xml (password_page): the server answered 200 with a page that asks for a password");
   EXPECT_EQ(since(page), since(first));
   project_.Serve("/stats/tables.xml", "<tables>\n<update_time>\x1b[31mnow</update_time>\n</tables>\n");
-  (void)failing("tables.xml (foreign): ");
+  EXPECT_EQ(failing("tables.xml (foreign): ")["condition_next_step"],
+            "Look at this line of the file, and tell the project what is wrong with it.");
+  // The hub would refuse an edition of such a time, and nobody would see what is wrong.
+  project_.Serve("/stats/tables.xml",
+                 "<tables>\n<update_time>9999999999999999999</update_time>\n</tables>\n");
+  (void)failing("tables.xml (foreign): a figure is outside the range of its field");
   project_.Export(kMonday + kDay, {{1, "101.000000", "Ann"}}, "101.000000");
   project_.Remove("/stats/user.xml");
   const json missing = failing("user.gz (missing): the server has neither it nor one of its other names");

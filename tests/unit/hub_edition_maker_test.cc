@@ -222,6 +222,27 @@ TEST_F(EditionMaker, HoldsAFileSortedByCreditWhoseIdsMovedByOne) {
   EXPECT_TRUE(Try(3, {sorted(2)}, 100, "1004950.0").accepted);
 }
 
+// The ids, names and creation times stay, and each account has the credit of the one above or below it.
+TEST_F(EditionMaker, HoldsAFileWhoseCreditColumnMovedByOne) {
+  const auto sorted = [](int from) {
+    std::string users;
+    for (int n = 0; n < 100; ++n)
+      users += User(1 + n, "U" + std::to_string(n), std::to_string(10000 + from + n) + ".0");
+    return users;
+  };
+  Make(1, sorted(0), 100, "1004950.0");
+  for (const int by : {-1, 1}) {
+    const std::string sum = std::to_string(1004950 + 100 * by) + ".0";
+    const MadeEdition moved = Try(2, {sorted(by)}, 100, sum);
+    EXPECT_FALSE(moved.accepted);
+    EXPECT_EQ(
+        moved.reason,
+        "users: 99.0 % of the users whose credit changed have exactly the credit that another one had in the "
+        "last file: credit that moved to other accounts");
+    EXPECT_FALSE(moved.confirmable);
+  }
+}
+
 // The first edition with hosts is sent whole; its users are compared with those of the edition before.
 TEST_F(EditionMaker, ComparesUsersAlsoWhenHostsAppear) {
   Make(1, TwentyUsers(1, 100), 20, "21000.0");

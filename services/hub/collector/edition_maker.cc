@@ -134,6 +134,9 @@ class Maker {
       if (Status s = ReadFile(n, file, *writer, *staged); !s.ok()) return s;
     if (read.changes) {
       read.changes->missing = indexes_[n].unseen();
+      if (read.changes->ManyChanged(request_.limits))
+        indexes_[n].ForEach(
+            [&](const IndexedRecord& record) { read.changes->totals.NoteOld(record.total_micro); });
       if (!made_.whole)
         indexes_[n].ForEachUnseen([&](const IndexedRecord& record) { read.gone.push_back(record.id); });
     }

@@ -120,14 +120,16 @@ FetchProblem ProblemOf(const ExportFetch& fetched, const FeedState& state, std::
   if (fetched.imported) return {};
   FetchProblem problem;
   NextSteps steps;
-  const auto add = [&](const std::string& what, const std::string& cause, FetchFailure failure) {
+  const auto add = [&](const std::string& what, const std::string& cause, std::string_view step) {
     *text += (text->empty() ? "" : "; ") + what;
     problem.cause += (problem.cause.empty() ? "" : "; ") + cause;
-    steps.Add(NextStep(failure));
+    steps.Add(step);
   };
   // Files without tables.xml are held. If the directory has vanished, the files are missing, too.
   const bool no_tables = !fetched.before && fetched.failure == FetchFailure::kMissing;
-  if (!no_tables && fetched.failure != FetchFailure::kNone) add(fetched.text, fetched.cause, fetched.failure);
+  if (!no_tables && fetched.failure != FetchFailure::kNone)
+    add(fetched.text, fetched.cause,
+        fetched.problem == FileProblem::kNone ? NextStep(fetched.failure) : NextStep(fetched.problem));
   bool any = false;
   for (const FetchedKind& kind : fetched.kinds) {
     bool had = false;
@@ -135,10 +137,10 @@ FetchProblem ProblemOf(const ExportFetch& fetched, const FeedState& state, std::
       had = had || (kRecordKinds[n] == kind.kind && state.memory[n].accepted);
     any = any || kind.failure == FetchFailure::kNone;
     if (kind.failure != FetchFailure::kNone && (kind.failure != FetchFailure::kMissing || had))
-      add(kind.text, kind.cause, kind.failure);
+      add(kind.text, kind.cause, NextStep(kind.failure));
   }
   constexpr const char* kNone = "the project has none of the statistics files";
-  if (!any && text->empty()) add(kNone, kNone, FetchFailure::kMissing);
+  if (!any && text->empty()) add(kNone, kNone, NextStep(FetchFailure::kMissing));
   problem.step = steps.Text();
   return problem;
 }
