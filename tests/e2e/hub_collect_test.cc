@@ -32,6 +32,7 @@ struct Account {
   int id = 0;
   std::string total;
   std::string name{};
+  std::string cpid = "e6548b6c3d364685ae9221e0abe10098";
 };
 
 std::string UsersFile(const std::vector<Account>& users) {
@@ -41,7 +42,7 @@ std::string UsersFile(const std::vector<Account>& users) {
         "<user>\n <id>" + std::to_string(user.id) + "</id>\n <name>" + user.name +
         "</name>\n <create_time>1003711477</create_time>\n <total_credit>" + user.total +
         "</total_credit>\n <expavg_credit>0.500000</expavg_credit>\n <expavg_time>1789999999.0</expavg_time>\n" +
-        " <cpid>e6548b6c3d364685ae9221e0abe10098</cpid>\n</user>\n";
+        " <cpid>" + user.cpid + "</cpid>\n</user>\n";
   return text + "</users>\n";
 }
 
@@ -97,13 +98,14 @@ class Project {
     stuck_ = true;
   }
   // An export of that day with these users.
-  void Export(std::uint64_t time, const std::vector<Account>& users, const std::string& sum, int teams = 0) {
-    Serve("/stats/tables.xml",
+  void Export(std::uint64_t time, const std::vector<Account>& users, const std::string& sum, int teams = 0,
+              const std::string& directory = "/stats/") {
+    Serve(directory + "tables.xml",
           "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<tables>\n    <update_time>" + std::to_string(time) +
               "</update_time>\n<nusers_total>" + std::to_string(users.size()) + "</nusers_total>\n" +
               (teams > 0 ? "<nteams_total>" + std::to_string(teams) + "</nteams_total>\n" : "") +
               "<total_credit>" + sum + "</total_credit>\n</tables>\n");
-    Serve("/stats/user.xml", UsersFile(users));
+    Serve(directory + "user.xml", UsersFile(users));
   }
 
  private:
@@ -427,6 +429,18 @@ TEST_F(HubCollect, TheConditionOfAProjectIsAFact) {
       GetOnce("", [](const json& data) { return data.is_object() && data["condition"] == "stopped"; });
   EXPECT_EQ(project["name"], "Rosewood");
   EXPECT_EQ(project["condition"], "stopped") << project;
+  EXPECT_FALSE(project.contains("condition_next_step")) << "only the project can do something";
+
+  project_.Serve("/get_project_config.php",
+                 "<?xml version=\"1.0\" ?>\n<project_config>\n<name>Rosewood</name>\n<master_url>"
+                 "https://new.example/</master_url>\n</project_config>\n");
+  project_.Serve("/server_status.php", "");
+  Collect();
+  const json moved =
+      GetOnce("", [](const json& data) { return data.is_object() && data["condition"] == "moved"; });
+  EXPECT_EQ(moved["condition_reason"], "the project says that its URL is https://new.example/") << moved;
+  EXPECT_EQ(moved["condition_next_step"],
+            "Ask the project whether the new address is its own, and set `url` and `statistics` to it.");
 }
 
 // An operator sees why a project is silent, and since when, without the log of the collector. The address of the files may be
@@ -535,6 +549,49 @@ TEST_F(HubCollect, AFullExportOfCobblestoneIsImportedAndOneOfChangesAloneIsHeld)
   const json project = Editions(2);
   EXPECT_EQ(project["complete_edition"], whole["edition"]);
   (void)User(13, total);
+}
+
+// Scenario (a) of docs/design/identity.md through the files of three projects: A shows the id a, C shows c, and B the two in
+// turn. From the first return of B on, nothing that is shown of the person changes but the credit that B grants.
+TEST(HubCollectPeople, AnIdThatSwingsInTheFilesIsOnePersonForEver) {
+  const TempDir dir;
+  Project project;
+  std::string config = "role: hub\nprojects:\n";
+  for (const char* name : {"A", "B", "C"})
+    config += "  - {id: " + std::to_string(name[0] - 'A' + 1) + ", name: " + name + ", statistics: \"" +
+              project.url() + name + "/\"}\n";
+  Served served(dir, config);
+  ASSERT_TRUE(served.Start()) << served.process().err();
+  const auto id = [](char digit) { return std::string(32, digit); };
+  json first;
+  for (int round = 1; round <= 8; ++round) {
+    const std::uint64_t day = kMonday + static_cast<std::uint64_t>(round) * kDay;
+    const std::string credit = std::to_string(round) + ".000000";
+    project.Export(day, {{11, "100.000000", "Ann", id('a')}, {12, "50.000000", "Bob", id('b')}}, "150.0", 0,
+                   "/A/");
+    project.Export(day, {{22, credit, "Ann", id(round % 2 == 1 ? 'a' : 'c')}}, credit, 0, "/B/");
+    project.Export(day, {{33, "1000.000000", "Ann", id('c')}}, "1000.0", 0, "/C/");
+    const Finished done = RunProgram(
+        dir.path(), {"hub", "collect", "--once", "--private-addresses", "--config", "served.yaml"});
+    ASSERT_EQ(done.code, 0) << done.err;
+    if (round < 3) continue;  // B has not returned to an earlier id
+    const std::string total = std::to_string(1100 + round) + ".000000";
+    const Reply reply = served.GetUntil("/api/v1/federation/person?cpid=" + id('c'), [&](const Reply& r) {
+      return r.status == 200 && r.json()["data"]["total"] == total;
+    });
+    const json person = reply.json()["data"];
+    ASSERT_EQ(person["total"], total) << "round " << round << ": " << reply.body;
+    if (round == 3) first = person;
+    EXPECT_EQ(person["identity"], first["identity"]) << round;
+    EXPECT_EQ(person["rank_total"], 1) << round;
+    EXPECT_EQ(person["accounts"].size(), 3u) << round;
+    // Each day of B has the credit 1, whichever id it shows.
+    ASSERT_EQ(person["days"].size(), static_cast<std::size_t>(round - 1)) << reply.body;
+    for (const json& one : person["days"]) EXPECT_EQ(one["credit"], (json{{"2", "1.000000"}})) << round;
+  }
+  const json people = served.Get("/api/v1/federation/people").json();
+  EXPECT_EQ(people["count"], 2);
+  EXPECT_EQ(people["data"][1]["total"], "50.000000");
 }
 
 }  // namespace

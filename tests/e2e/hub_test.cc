@@ -365,6 +365,11 @@ TEST_F(Hub, APersonWhoseIdSwingsIsOnePersonForEver) {
   EXPECT_EQ(served_->Get("/api/v1/federation/person?project=1&user=11").json()["data"]["identity"],
             person["identity"]);
   EXPECT_EQ(served_->Get("/api/v1/federation/person?cpid=" + std::string(32, 'b')).status, 404);
+  // Clients and project pages find her by each of her ids as well.
+  for (const char id : {'a', 'c'}) {
+    const Reply xml = served_->Get("/get_user.php?cpid=" + std::string(32, id));
+    EXPECT_NE(xml.body.find("<total_credit>1106.000000</total_credit>"), std::string::npos) << xml.body;
+  }
 
   // The operator separates the account of project 3.
   feed_.Add(3, kStart + 9 * kDay,

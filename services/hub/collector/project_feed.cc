@@ -307,7 +307,10 @@ Status ProjectFeed::AddHealth(double now, const Health& health, const FetchProbl
   for (const std::string& reason : health.reasons)
     if (known && fact.reason.size() < kLongestReasons)
       fact.reason += (fact.reason.empty() ? "" : "; ") + reason;
-  fact.reason = wire::ReasonWithStep(fact.reason, problem.step);
+  NextSteps steps;
+  steps.Add(problem.step);
+  if (known) steps.Add(NextStep(health.state));
+  fact.reason = wire::ReasonWithStep(fact.reason, steps.Text());
   return AddFact(now, "health", std::move(fact));
 }
 

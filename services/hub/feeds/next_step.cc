@@ -131,6 +131,11 @@ std::string_view NextStep(FetchFailure failure) {
   return "";
 }
 
+std::string_view NextStep(HealthState state) {
+  if (state != HealthState::kMoved) return "";
+  return "Ask the project whether the new address is its own, and set `url` and `statistics` to it.";
+}
+
 std::string HowItEnds(HeldEnd end, ProjectId project) {
   const std::string command = "`cobblestone hub release " + std::to_string(project.value) + " --config FILE`";
   switch (end) {

@@ -11,6 +11,7 @@
 #include "services/hub/feeds/acceptance.h"
 #include "services/hub/feeds/fetcher.h"
 #include "services/hub/feeds/file_problem.h"
+#include "services/hub/feeds/project_health.h"
 
 namespace cobblestone::hub {
 
@@ -18,6 +19,8 @@ namespace cobblestone::hub {
 std::string_view NextStep(HoldReason reason);
 std::string_view NextStep(FileProblem problem);
 std::string_view NextStep(FetchFailure failure);
+// "" for a condition that only the project can change.
+std::string_view NextStep(HealthState state);
 
 // What may become of held files.
 enum class HeldEnd : std::uint8_t {
