@@ -72,7 +72,7 @@ bool ReportOrder(const VersionReport* a, const VersionReport* b) {
 }
 
 struct Weighted {
-  double value = 0;   // finite, above 0
+  double value = 0;   // above 0 and finite; 0 or infinite: a lie, of one item at most
   double weight = 0;  // finite, above 0
 };
 
@@ -113,9 +113,9 @@ double CapLevel(std::vector<double> weights, double share) {
     double rest = 0;
     for (std::size_t i = 0; i + capped < n; ++i) rest += weights[i];
     const double left = 1 - share * static_cast<double>(capped);
-    if (left <= 0 || capped + 1 == n) return weights[n - capped - 1];
+    if (left <= 0) return weights[n - capped - 1];
     const double level = share * rest / left;
-    if (weights[n - capped - 1] <= level) return level;
+    if (weights[n - capped - 1] <= level || capped + 1 == n) return level;
   }
 }
 
@@ -279,6 +279,36 @@ Factors ComputeFactors(std::span<const VersionReport> reports, const FactorRules
   }
   SortLeftOut(made.left_out);
   return made;
+}
+
+// Each contributing project in turn tells the smallest and the largest value, with the largest weight. This is enough:
+// - The median does not fall if a value rises.
+// - A liar's larger weight also raises the level of the cap, and so the weights of other capped projects. Those at or below
+//   a value x gain more by it than the liar only if they have more than half of the weight. Then the median is at most x
+//   whatever the liar reports; the same holds above x.
+// - One more project has no more reach than the contributing one with the least value (upwards) or the greatest: that one
+//   also takes its own weight away from the other side. Without a project the median lies between those of its lies.
+std::optional<Reach> ReachOfOneProject(const Factor& factor, const FactorRules& rules) {
+  if (factor.is_default || factor.contributions.empty()) return std::nullopt;
+  double least = HUGE_VAL;
+  double greatest = 0;
+  for (std::size_t liar = 0; liar < factor.contributions.size(); ++liar) {
+    std::vector<Contribution> lie = factor.contributions;
+    lie[liar].credit = kLargestCredit;
+    CapWeights(rules.largest_share, lie);
+    lie[liar].value = 0;
+    least = std::min(least, MedianOf(lie));
+    lie[liar].value = HUGE_VAL;
+    greatest = std::max(greatest, MedianOf(lie));
+  }
+  Reach reach{.least = least};
+  reach.silence_is_default = factor.contributions.size() <= rules.min_projects;
+  if (reach.silence_is_default) {
+    reach.least = std::min(least, rules.default_factor);
+    greatest = std::max(greatest, rules.default_factor);
+  }
+  if (std::isfinite(greatest)) reach.greatest = greatest;
+  return reach;
 }
 
 }  // namespace cobblestone::federation

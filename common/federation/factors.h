@@ -128,6 +128,17 @@ struct Factor {
   }
 };
 
+// Between which targets one project alone could have moved a factor, all other reports as they were: over every scale and
+// every recent credit that one of the contributing projects, or one more project, might have reported, and over silence.
+struct Reach {
+  double least = 0;                // 0: no bound, one project decides
+  std::optional<double> greatest;  // absent: no bound
+  // Exactly `min_projects` contribute, so the silence of one makes the default the target. The bounds include it.
+  bool silence_is_default = false;
+
+  friend bool operator==(const Reach&, const Reach&) = default;
+};
+
 struct Factors {
   std::vector<Factor> factors;  // ascending by (plan_class, resource)
   // Of no GPU plan class (kNotGpu), ascending by project and app version.
@@ -144,5 +155,9 @@ struct Factors {
 // order; empty in the first. A class appears if a report names it, or if its factor before was computed.
 Factors ComputeFactors(std::span<const VersionReport> reports, const FactorRules& rules,
                        std::span<const Factor> before, double now);
+
+// Of a factor of ComputeFactors with the same rules. Absent if is_default: then no report counts. It is about the target;
+// the factor in force follows in steps of at most `slew`, so it stays between the same bounds once it has reached the target.
+std::optional<Reach> ReachOfOneProject(const Factor& factor, const FactorRules& rules);
 
 }  // namespace cobblestone::federation

@@ -303,6 +303,7 @@ class Reader {
     };
     if (name == "ownership_key") {
       project.ownership_key = text;
+      project.ownership_key_place = PlaceText(place);
       if (text.empty()) wrong("a file with the project's public key (PEM)");
     } else if (name == "points_per_cobblestone") {
       if (!YAML::convert<double>::decode(value, project.points_per_cobblestone) ||
@@ -633,8 +634,10 @@ class Reader {
       ++errors_left_out_;
       return;
     }
-    errors_.push_back(file_name_ + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) +
-                      ": " + what);
+    errors_.push_back(PlaceText(place) + ": " + what);
+  }
+  [[nodiscard]] std::string PlaceText(Place place) const {
+    return file_name_ + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
   }
 
   Status Failure() const {

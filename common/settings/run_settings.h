@@ -185,6 +185,7 @@ struct ProjectEntry {
   std::string statistics{};  // URL of the directory with the statistics files
   // role: hub. What the hub should know of the project that the project does not publish.
   std::string ownership_key{};  // file with the public key (PEM) of signed proofs of ownership; empty: none
+  std::string ownership_key_place{};  // "hub.yaml:12:5": of the option, for messages about the file
   double points_per_cobblestone = 0;  // 0: 1
   bool shared_account = false;        // the accounts belong to an account manager
   std::optional<Duration>

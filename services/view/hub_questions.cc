@@ -16,6 +16,7 @@
 #include "common/federation/identity/identities.h"
 #include "common/federation/plan_class.h"
 #include "common/wire/control/topics.h"
+#include "common/wire/events/feed_reason.h"
 #include "services/feeds/feed_rows.h"
 #include "services/identity/identity_rows.h"
 #include "services/members/member_rows.h"
@@ -45,6 +46,13 @@ const char* ConditionName(wire::FeedCondition condition) {
   return "unknown";
 }
 
+// As NAME_reason and NAME_next_step, or without a name; absent if empty.
+void AddReason(std::string_view text, const std::string& name, json* shown) {
+  const wire::FeedReason parts = wire::SplitReason(text);
+  if (!parts.reason.empty()) (*shown)[name + "reason"] = parts.reason;
+  if (!parts.step.empty()) (*shown)[name + "next_step"] = parts.step;
+}
+
 json EditionJson(std::uint64_t number, const feeds::EditionRow& row) {
   const wire::FeedEdition& edition = row.edition;
   const char* state = edition.state == wire::EditionState::kBegun      ? "arriving"
@@ -57,7 +65,7 @@ json EditionJson(std::uint64_t number, const feeds::EditionRow& row) {
              {"ended_time", row.ended.time},
              {"digest", edition.digest},
              {"sums", json::array()}};
-  if (!edition.reason.empty()) shown["reason"] = edition.reason;
+  AddReason(edition.reason, "", &shown);
   if (edition.released) shown["released"] = true;
   shown["whole"] = edition.whole;
   for (const wire::FeedSum& sum : edition.sums)
@@ -85,7 +93,7 @@ json ProjectJson(std::uint32_t number, const feeds::ProjectRow& row) {
              {"complete_edition", row.complete},
              {"arriving_edition", row.begun},
              {"held_edition", row.held > row.complete ? row.held : 0}};
-  if (!row.health.reason.empty()) shown["condition_reason"] = row.health.reason;
+  AddReason(row.health.reason, "condition_", &shown);
   return shown;
 }
 
@@ -107,7 +115,7 @@ Status AddEditions(const Rows& leading, std::uint32_t number, const feeds::Proje
   if (row.held <= row.complete) return Status::Ok();
   const auto held = Find(leading, feeds::kEditionsTable, feeds::EditionKey(project, row.held));
   if (!held.ok()) return held.status();
-  if (*held) (*shown)["held_reason"] = (*held)->edition.reason;
+  if (*held) AddReason((*held)->edition.reason, "held_", shown);
   return Status::Ok();
 }
 
@@ -123,6 +131,10 @@ json FactorJson(const federation::Factor& factor) {
                                       {"weight", Number(part.weight)},
                                       {"value", Number(part.value)},
                                       {"app_versions", part.versions}});
+  if (const auto reach = federation::ReachOfOneProject(factor, {}))
+    shown["reach"] = {{"least", Number(reach->least)},
+                      {"greatest", reach->greatest ? Number(*reach->greatest) : json(nullptr)},
+                      {"silence_is_default", reach->silence_is_default}};
   return shown;
 }
 

@@ -20,6 +20,7 @@ namespace cobblestone::testing {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -31,6 +32,7 @@ struct Account {
   int id = 0;
   std::string total;
   std::string name{};
+  std::string cpid = "e6548b6c3d364685ae9221e0abe10098";
 };
 
 std::string UsersFile(const std::vector<Account>& users) {
@@ -40,7 +42,7 @@ std::string UsersFile(const std::vector<Account>& users) {
         "<user>\n <id>" + std::to_string(user.id) + "</id>\n <name>" + user.name +
         "</name>\n <create_time>1003711477</create_time>\n <total_credit>" + user.total +
         "</total_credit>\n <expavg_credit>0.500000</expavg_credit>\n <expavg_time>1789999999.0</expavg_time>\n" +
-        " <cpid>e6548b6c3d364685ae9221e0abe10098</cpid>\n</user>\n";
+        " <cpid>" + user.cpid + "</cpid>\n</user>\n";
   return text + "</users>\n";
 }
 
@@ -96,13 +98,14 @@ class Project {
     stuck_ = true;
   }
   // An export of that day with these users.
-  void Export(std::uint64_t time, const std::vector<Account>& users, const std::string& sum, int teams = 0) {
-    Serve("/stats/tables.xml",
+  void Export(std::uint64_t time, const std::vector<Account>& users, const std::string& sum, int teams = 0,
+              const std::string& directory = "/stats/") {
+    Serve(directory + "tables.xml",
           "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<tables>\n    <update_time>" + std::to_string(time) +
               "</update_time>\n<nusers_total>" + std::to_string(users.size()) + "</nusers_total>\n" +
               (teams > 0 ? "<nteams_total>" + std::to_string(teams) + "</nteams_total>\n" : "") +
               "<total_credit>" + sum + "</total_credit>\n</tables>\n");
-    Serve("/stats/user.xml", UsersFile(users));
+    Serve(directory + "user.xml", UsersFile(users));
   }
 
  private:
@@ -231,6 +234,10 @@ TEST_F(HubCollect, AnEmptyFileIsHeldUntilAnOperatorReleasesIt) {
   json project = Editions(2);
   EXPECT_EQ(project["editions"][0]["state"], "held");
   EXPECT_NE(project["held_edition"], 0);
+  EXPECT_THAT(
+      project["held_next_step"].get<std::string>(),
+      HasSubstr("If the files are right, stop the collector, run `cobblestone hub release 4 --config "));
+  EXPECT_EQ(project["held_reason"].get<std::string>().find("release"), std::string::npos);
   EXPECT_EQ(User(1, "100.000000")["name"], "Ann") << "a silent project is unknown, never zero";
   const std::string person = "/api/v1/federation/person?cpid=e6548b6c3d364685ae9221e0abe10098";
   EXPECT_EQ(served_->Get(person).json()["data"]["total"], "14.285714") << "7 points are one";
@@ -261,7 +268,10 @@ TEST_F(HubCollect, AFileThatFalselyHasNotChangedIsHeld) {
 
 TEST_F(HubCollect, FilesWithoutTablesXmlAreHeldUntilAnOperatorReleasesThem) {
   project_.Serve("/stats/user.xml", UsersFile({{1, "100.000000", "Ann"}}));
-  EXPECT_THAT(Collect(), HasSubstr("is held: users: there is no tables.xml to compare the file with"));
+  EXPECT_THAT(Collect(),
+              AllOf(HasSubstr("is held: users: there is no tables.xml to compare the file with"),
+                    HasSubstr("What to do: Look whether tables.xml is at the address of the statistics"),
+                    HasSubstr("If a second fetch an hour later has the same contents, they are accepted")));
   EXPECT_EQ(Editions(1)["editions"][0]["state"], "held");
   const Finished released = RunProgram(dir_.path(), {"hub", "release", "4", "--config", "served.yaml"});
   EXPECT_EQ(released.code, 0) << released.err;
@@ -419,6 +429,18 @@ TEST_F(HubCollect, TheConditionOfAProjectIsAFact) {
       GetOnce("", [](const json& data) { return data.is_object() && data["condition"] == "stopped"; });
   EXPECT_EQ(project["name"], "Rosewood");
   EXPECT_EQ(project["condition"], "stopped") << project;
+  EXPECT_FALSE(project.contains("condition_next_step")) << "only the project can do something";
+
+  project_.Serve("/get_project_config.php",
+                 "<?xml version=\"1.0\" ?>\n<project_config>\n<name>Rosewood</name>\n<master_url>"
+                 "https://new.example/</master_url>\n</project_config>\n");
+  project_.Serve("/server_status.php", "");
+  Collect();
+  const json moved =
+      GetOnce("", [](const json& data) { return data.is_object() && data["condition"] == "moved"; });
+  EXPECT_EQ(moved["condition_reason"], "the project says that its URL is https://new.example/") << moved;
+  EXPECT_EQ(moved["condition_next_step"],
+            "Ask the project whether the new address is its own, and set `url` and `statistics` to it.");
 }
 
 // An operator sees why a project is silent, and since when, without the log of the collector. The address of the files may be
@@ -445,13 +467,20 @@ TEST_F(HubCollect, WhyAFetchFailsIsPartOfTheCondition) {
   };
   project_.Fail("/stats/tables.xml", 503);
   const json first = failing("tables.xml (server_error): the server answered 503");
+  EXPECT_EQ(first["condition_next_step"],
+            "Wait, because the collector tries again; if it fails for days, tell the project.");
   project_.Fail("/stats/tables.xml", 0);
   project_.Serve("/stats/tables.xml", "<html><input type=\"password\"></html>");
   const json page =
       failing("tables.xml (password_page): the server answered 200 with a page that asks for a password");
   EXPECT_EQ(since(page), since(first));
   project_.Serve("/stats/tables.xml", "<tables>\n<update_time>\x1b[31mnow</update_time>\n</tables>\n");
-  (void)failing("tables.xml (foreign): ");
+  EXPECT_EQ(failing("tables.xml (foreign): ")["condition_next_step"],
+            "Look at this line of the file, and tell the project what is wrong with it.");
+  // The hub would refuse an edition of such a time, and nobody would see what is wrong.
+  project_.Serve("/stats/tables.xml",
+                 "<tables>\n<update_time>9999999999999999999</update_time>\n</tables>\n");
+  (void)failing("tables.xml (foreign): a figure is outside the range of its field");
   project_.Export(kMonday + kDay, {{1, "101.000000", "Ann"}}, "101.000000");
   project_.Remove("/stats/user.xml");
   const json missing = failing("user.gz (missing): the server has neither it nor one of its other names");
@@ -463,6 +492,24 @@ TEST_F(HubCollect, WhyAFetchFailsIsPartOfTheCondition) {
       GetOnce("", [](const json& data) { return data.is_object() && data["condition"] == "fine"; });
   EXPECT_EQ(repaired["condition"], "fine") << repaired;
   EXPECT_EQ(repaired["condition_reason"], "the statistics can be fetched again");
+  EXPECT_FALSE(repaired.contains("condition_next_step"));
+}
+
+TEST_F(HubCollect, AKeyThatCannotBeUsedIsNamedWithItsPlaceInTheConfiguration) {
+  const auto collect = [&](const std::string& key) {
+    std::ofstream(dir_ / "wrong.yaml") << "role: hub\ndata_directory: data\nprojects:\n"
+                                       << "  - id: 4\n    name: Rosewood\n    url: \"" << project_.url()
+                                       << "\"\n    ownership_key: " << key << "\n";
+    const Finished done = RunProgram(dir_.path(), {"hub", "collect", "--once", "--config", "wrong.yaml"});
+    EXPECT_EQ(done.code, 2) << done.err;
+    return done.err;
+  };
+  std::ofstream(dir_ / "note.pem") << "no key\n";
+  EXPECT_THAT(collect("note.pem"),
+              HasSubstr("wrong.yaml:7:20: projects.ownership_key: note.pem: the project's "
+                        "public key is no RSA key of at least 2,048 bits in PEM form"));
+  EXPECT_THAT(collect("missing.pem"),
+              HasSubstr("wrong.yaml:7:20: projects.ownership_key: missing.pem: the file cannot be read"));
 }
 
 // The statistics files of a Cobblestone project are those of any project. An export of changes alone has fewer records
@@ -502,6 +549,49 @@ TEST_F(HubCollect, AFullExportOfCobblestoneIsImportedAndOneOfChangesAloneIsHeld)
   const json project = Editions(2);
   EXPECT_EQ(project["complete_edition"], whole["edition"]);
   (void)User(13, total);
+}
+
+// Scenario (a) of docs/design/identity.md through the files of three projects: A shows the id a, C shows c, and B the two in
+// turn. From the first return of B on, nothing that is shown of the person changes but the credit that B grants.
+TEST(HubCollectPeople, AnIdThatSwingsInTheFilesIsOnePersonForEver) {
+  const TempDir dir;
+  Project project;
+  std::string config = "role: hub\nprojects:\n";
+  for (const char* name : {"A", "B", "C"})
+    config += "  - {id: " + std::to_string(name[0] - 'A' + 1) + ", name: " + name + ", statistics: \"" +
+              project.url() + name + "/\"}\n";
+  Served served(dir, config);
+  ASSERT_TRUE(served.Start()) << served.process().err();
+  const auto id = [](char digit) { return std::string(32, digit); };
+  json first;
+  for (int round = 1; round <= 8; ++round) {
+    const std::uint64_t day = kMonday + static_cast<std::uint64_t>(round) * kDay;
+    const std::string credit = std::to_string(round) + ".000000";
+    project.Export(day, {{11, "100.000000", "Ann", id('a')}, {12, "50.000000", "Bob", id('b')}}, "150.0", 0,
+                   "/A/");
+    project.Export(day, {{22, credit, "Ann", id(round % 2 == 1 ? 'a' : 'c')}}, credit, 0, "/B/");
+    project.Export(day, {{33, "1000.000000", "Ann", id('c')}}, "1000.0", 0, "/C/");
+    const Finished done = RunProgram(
+        dir.path(), {"hub", "collect", "--once", "--private-addresses", "--config", "served.yaml"});
+    ASSERT_EQ(done.code, 0) << done.err;
+    if (round < 3) continue;  // B has not returned to an earlier id
+    const std::string total = std::to_string(1100 + round) + ".000000";
+    const Reply reply = served.GetUntil("/api/v1/federation/person?cpid=" + id('c'), [&](const Reply& r) {
+      return r.status == 200 && r.json()["data"]["total"] == total;
+    });
+    const json person = reply.json()["data"];
+    ASSERT_EQ(person["total"], total) << "round " << round << ": " << reply.body;
+    if (round == 3) first = person;
+    EXPECT_EQ(person["identity"], first["identity"]) << round;
+    EXPECT_EQ(person["rank_total"], 1) << round;
+    EXPECT_EQ(person["accounts"].size(), 3u) << round;
+    // Each day of B has the credit 1, whichever id it shows.
+    ASSERT_EQ(person["days"].size(), static_cast<std::size_t>(round - 1)) << reply.body;
+    for (const json& one : person["days"]) EXPECT_EQ(one["credit"], (json{{"2", "1.000000"}})) << round;
+  }
+  const json people = served.Get("/api/v1/federation/people").json();
+  EXPECT_EQ(people["count"], 2);
+  EXPECT_EQ(people["data"][1]["total"], "50.000000");
 }
 
 }  // namespace

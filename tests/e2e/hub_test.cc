@@ -305,6 +305,8 @@ TEST_F(Hub, FactorsAreTheMedianOfProjectsWithBothKindsOfVersions) {
   ASSERT_EQ(cuda["contributions"].size(), 3u);
   EXPECT_EQ(cuda["contributions"][1]["name"], "Project 2");
   EXPECT_EQ(cuda["contributions"][1]["value"], 0.3);
+  // Whoever of the three lies, the median is a value of the two others, and the silence of one brings back 0.1.
+  EXPECT_EQ(cuda["reach"], (json{{"least", 0.1}, {"greatest", 0.5}, {"silence_is_default", true}}));
   ASSERT_EQ(cuda["left_out"].size(), 1u);
   EXPECT_EQ(cuda["left_out"][0]["project"], 4);
   EXPECT_EQ(cuda["left_out"][0]["reason"], "gpu_only");
@@ -363,6 +365,11 @@ TEST_F(Hub, APersonWhoseIdSwingsIsOnePersonForEver) {
   EXPECT_EQ(served_->Get("/api/v1/federation/person?project=1&user=11").json()["data"]["identity"],
             person["identity"]);
   EXPECT_EQ(served_->Get("/api/v1/federation/person?cpid=" + std::string(32, 'b')).status, 404);
+  // Clients and project pages find her by each of her ids as well.
+  for (const char id : {'a', 'c'}) {
+    const Reply xml = served_->Get("/get_user.php?cpid=" + std::string(32, id));
+    EXPECT_NE(xml.body.find("<total_credit>1106.000000</total_credit>"), std::string::npos) << xml.body;
+  }
 
   // The operator separates the account of project 3.
   feed_.Add(3, kStart + 9 * kDay,

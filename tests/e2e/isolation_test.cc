@@ -93,7 +93,7 @@ class Isolation : public ::testing::Test {
 
   // Stops the program, and compares the accounts of a project with those of its file alone.
   void ExpectTotalsOf(int project) {
-    const std::string alone = "alone" + std::to_string(project);
+    const std::string alone = "alone" + std::to_string(project);  // the same file again adds nothing
     ASSERT_EQ(Run({"ingest", "project" + std::to_string(project) + ".jsonl", "--data", alone}).code, 0);
     const json totals = Totals(alone, project);
     EXPECT_EQ(Totals("data", project), totals) << "project " << project;
@@ -182,6 +182,63 @@ TEST_F(Isolation, AFloodOfOneProjectIsRefusedAndTheOthersSendAsIfAlone) {
   ExpectTotalsOf(2);
   ExpectTotalsOf(3);
   EXPECT_EQ(Run({"audit", "--data", "data"}).code, 0);
+}
+
+// The order of events, with no clock: the flood is in debt from its first batch on, so no later event of it comes before an
+// event of project 2, which is accepted, processed and answered in the middle of the flood. The debt of the first batch
+// is an hour.
+TEST_F(Isolation, NoEventOfAnotherProjectWaitsBehindAFlood) {
+  const auto second = Traffic(2, 400);
+  ASSERT_EQ(Run({"ingest", "project2.jsonl", "--data", "alone2"}).code, 0);
+  const std::string total =
+      AskProgram(dir_.path(), {"account", "user", "1", "--project", "2", "--json", "--data", "alone2"})
+          .value("total", "");
+  const auto served = Serve(
+      "quota: {burst: 1 s}\n"
+      "projects: [{id: 1, name: one, events_per_second: 1}, {id: 2, name: two}]\n");
+  const auto users = [](std::size_t from, std::size_t count) {
+    std::string lines;
+    for (std::size_t id = from; id < from + count; ++id)
+      lines +=
+          R"({"id":)" + std::to_string(id) + R"(,"project":1,"user":{"user":)" + std::to_string(id) + "}}\n";
+    return lines;
+  };
+  constexpr std::size_t kFirst = 3600;
+  ASSERT_EQ(served->Post(Path("flood", 0), users(1, kFirst), TokenOf(1)).status, 200);
+
+  std::atomic<bool> answered = false;
+  std::atomic<std::size_t> refused = 0;
+  std::vector<std::thread> flood;
+  for (std::size_t thread = 0; thread < 4; ++thread) {
+    flood.emplace_back([&, thread] {
+      const std::size_t from = kFirst + 1 + thread * kBatch;
+      // Ten batches for each one of project 2 at least.
+      while (!answered || refused * kBatch < 10 * second.size()) {
+        const Reply reply =
+            served->Post(Path("flood" + std::to_string(thread), 0), users(from, kBatch), TokenOf(1));
+        ASSERT_EQ(reply.status, 429) << reply.body;
+        ++refused;
+      }
+    });
+  }
+  while (refused < flood.size() && !HasFailure()) std::this_thread::yield();  // the flood has begun
+  SendAll(*served, 2, second);
+  const auto done = [&](const Reply& reply) {
+    return reply.status == 200 && reply.json()["data"].value("total", "") == total;
+  };
+  const Reply user = served->GetUntil("/api/v1/projects/2/users/1", done, kReadToken);
+  const std::string scrape = served->Get("/api/v1/metrics", kReadToken).body;
+  answered = true;
+  for (std::thread& thread : flood) thread.join();
+
+  EXPECT_TRUE(done(user)) << user.body;
+  EXPECT_EQ(Sample(scrape, R"(cobblestone_project_events_total{project="1"})"), kFirst);
+  EXPECT_EQ(Sample(scrape, R"(cobblestone_project_events_total{project="2"})"),
+            static_cast<double>(second.size()));
+  EXPECT_GE(Sample(scrape, R"(cobblestone_project_throttled_total{project="1"})"), 4);
+  EXPECT_EQ(Sample(scrape, R"(cobblestone_project_throttled_total{project="2"})"), 0);
+  Stop(*served);
+  ExpectTotalsOf(2);
 }
 
 // Everything a project can send wrongly at once, in turns with the batches of the others.

@@ -89,6 +89,19 @@ TEST(Factors, FewerThanFiveProjectsWeighTheSame) {
   }
 }
 
+// The cap is the share also where all projects but the smallest have it: t = 0.3 x (3 t + 10) = 30.
+TEST(Factors, AllProjectsButTheSmallestMayHaveTheLargestShare) {
+  FactorRules rules;
+  rules.largest_share = 0.3;
+  std::vector<double> shares;
+  for (const Contribution& one :
+       Of({Version(1, 0.1, 5000), Version(2, 0.2, 10), Version(3, 0.3, 70), Version(4, 0.4, 6000)}, {}, rules)
+           .contributions)
+    shares.push_back(one.weight);
+  const auto near = [](double share) { return testing::DoubleNear(share, 1e-12); };
+  EXPECT_THAT(shares, ElementsAre(near(0.3), near(0.1), near(0.3), near(0.3)));
+}
+
 TEST(Factors, VersionsOfOneProjectBecomeOneValue) {
   // The median of 0.1 (10), 0.2 (50) and 0.4 (30) is 0.2; the project's weight is their sum.
   const Factor factor = Of({Version(1, 0.4, 30, 13), Version(1, 0.1, 10, 11), Version(1, 0.2, 50, 12),
@@ -411,6 +424,139 @@ RC_GTEST_PROP(FactorsProperty, LiarsThatDriftForHundredsOfEpochsMoveNoFactorOutO
     RC_ASSERT(factor <= without * kTenPercent);
     RC_ASSERT(factor >= without / kTenPercent);
   }
+}
+
+// ---- The reach of one project -----------------------------------------------------------------------------------
+
+Reach ReachOf(const Factor& factor, const FactorRules& rules = kRules) {
+  const auto reach = ReachOfOneProject(factor, rules);
+  EXPECT_TRUE(reach.has_value());
+  return reach.value_or(Reach{});
+}
+
+TEST(FactorReach, OfOneProjectIsTheNeighbourOfTheMedian) {
+  // Seven equal weights. Without one of the lower values and with a lie above all, the fourth of the rest is the median:
+  // 0.3. The other way round it is 0.15.
+  std::vector<VersionReport> reports;
+  for (const double scale : {0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6})
+    reports.push_back(Version(static_cast<std::uint32_t>(reports.size() + 1), scale));
+  EXPECT_EQ(ReachOf(Of(reports)), (Reach{.least = 0.15, .greatest = 0.3}));
+}
+
+// The example of docs/rules.md: shares of 8, 20, 20, 20, 12 and 20 % in ascending order of the values. If 0.9 lies below
+// all, 0.25 is the first at which half is reached (20 + 8 + 20 + 20); if 0.2 or 0.25 lies above all, it is 0.4.
+TEST(FactorReach, IsThatOfTheExample) {
+  const Factor factor = Of({Version(1, 0.9, 600), Version(2, 0.3, 200), Version(3, 0.2, 100),
+                            Version(4, 0.25, 50), Version(5, 0.4, 30), Version(6, 0.1, 20)});
+  EXPECT_EQ(factor.target, 0.3);
+  EXPECT_EQ(ReachOf(factor), (Reach{.least = 0.25, .greatest = 0.4}));
+}
+
+// Two large projects with 0.1 and 0.2, and seven small ones with 0.3 to 0.9. t = 0.2 x (2 t + 70) = 23.3, so the shares are
+// 20, 20 and seven times 8.6 %. A small one with its own weight would get down to 0.3 (48.6 + 8.6 %). One that claims more
+// credit than all others has a fifth as well: t = 0.2 x (3 t + 60) = 30, and 60 % are at or below 0.2. Upwards it is a large
+// one that gets furthest: 20 + 4 x 8.6 % lie below 0.6 then.
+TEST(FactorReach, CountsALiarWithTheLargestWeightThatTheCapAllows) {
+  std::vector<VersionReport> reports{Version(1, 0.1, 1000), Version(2, 0.2, 1000)};
+  const double small[] = {0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};
+  for (const double scale : small)
+    reports.push_back(Version(static_cast<std::uint32_t>(reports.size() + 1), scale, 10));
+  EXPECT_EQ(Of(reports).target, 0.4);
+  EXPECT_EQ(ReachOf(Of(reports)), (Reach{.least = 0.2, .greatest = 0.6}));
+}
+
+TEST(FactorReach, IncludesTheDefaultIfTheSilenceOfOneProjectBringsItBack) {
+  const Factor three = Of({Version(1, 0.2), Version(2, 0.3), Version(3, 0.5)});
+  EXPECT_EQ(ReachOf(three), (Reach{.least = 0.1, .greatest = 0.5, .silence_is_default = true}));
+  const Factor low = Of({Version(1, 0.02), Version(2, 0.03), Version(3, 0.05)});
+  EXPECT_EQ(ReachOf(low), (Reach{.least = 0.02, .greatest = 0.1, .silence_is_default = true}));
+}
+
+TEST(FactorReach, HasNoBoundsWhereOneProjectDecides) {
+  FactorRules rules;
+  rules.min_projects = 1;
+  EXPECT_EQ(ReachOf(Of({Version(1, 0.3)}, {}, rules), rules), (Reach{.silence_is_default = true}));
+  // Two equal weights: the midpoint of the honest value and of the lie.
+  EXPECT_EQ(ReachOf(Of({Version(1, 0.3), Version(2, 0.3)}, {}, rules), rules), Reach{});
+}
+
+TEST(FactorReach, IsAbsentWhileTheFactorIsTheDefault) {
+  EXPECT_EQ(ReachOfOneProject(Of({Version(1, 0.5), Version(2, 0.5)}), kRules), std::nullopt);
+}
+
+// The median limits what one project can do in the long run, the slew limit what it can do in an epoch.
+TEST(FactorReach, IsWhereALieThatLastsTakesTheFactorAndNoFurther) {
+  std::vector<VersionReport> reports;
+  for (const double scale : {0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6})
+    reports.push_back(Version(static_cast<std::uint32_t>(reports.size() + 1), scale));
+  const Reach reach = ReachOf(Of(reports));
+  std::vector<Factor> before{Of(reports)};
+  reports[0].scale = 1e9;
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    before = {Of(reports, before)};
+    EXPECT_LE(before[0].factor, reach.greatest);
+  }
+  EXPECT_EQ(before[0].factor, reach.greatest);
+}
+
+// Every lie that is tried stays within the reach, and one lie is at each end of it. The lies: each project in turn, and one
+// more, with values among and beyond those of the others, and with weights from nothing to everything; and silence.
+RC_GTEST_PROP(FactorReachProperty, IsThatOfTheStrongestOfAllLies, ()) {
+  FactorRules rules;
+  rules.min_projects = *rc::gen::inRange(1u, 6u);
+  rules.largest_share = *rc::gen::element(0.05, 0.15, 0.2, 0.2, 0.3, 0.45, 1.0);
+  std::vector<VersionReport> honest;
+  const int n = *rc::gen::inRange(1, 14);
+  const double spread = *rc::gen::element(1.0, 1.1, 3.0, 100.0);
+  const bool equal = *rc::gen::inRange(0, 3) == 0;
+  for (int p = 1; p <= n; ++p)
+    honest.push_back(Version(static_cast<std::uint32_t>(p), 0.1 * Between(1, spread),
+                             equal ? 1000 : *rc::gen::element(Between(1e-3, 1e9), Between(1, 20))));
+  const Factor factor = Of(honest, {}, rules);
+  const auto reach = ReachOfOneProject(factor, rules);
+  RC_ASSERT(reach.has_value() == !factor.is_default);
+  if (!reach) return;
+
+  constexpr double kSmallest = 1e-300;
+  constexpr double kLargest = 1e300;
+  std::vector<double> values{kSmallest, kLargest, rules.default_factor};
+  std::vector<double> credits{1e-9, 1e15};
+  for (const VersionReport& one : honest) {
+    values.insert(values.end(), {*one.scale, *one.scale * 1.01, *one.scale / 1.01});
+    credits.insert(credits.end(), {one.recent_credit * 0.3, one.recent_credit, one.recent_credit * 3});
+  }
+  double least = factor.target;
+  double greatest = factor.target;
+  const auto told = [&](const std::vector<VersionReport>& reports) {
+    const Factors made = ComputeFactors(reports, rules, {}, kNow);
+    // Of a class that nobody reports, nothing is left: the default.
+    const double target = made.factors.empty() ? rules.default_factor : made.factors[0].target;
+    least = std::min(least, target);
+    greatest = std::max(greatest, target);
+  };
+  honest.push_back(Version(99, 1, 0));  // without weight, until it lies
+  for (VersionReport& liar : honest) {
+    const VersionReport truth = liar;
+    for (const double value : values)
+      for (const double credit : credits) {
+        liar.scale = value;
+        liar.recent_credit = credit;
+        told(honest);
+      }
+    liar = truth;
+    liar.recent_credit = 0;
+    told(honest);
+    liar = truth;
+  }
+  // A liar without bounds reaches the root of its own value at least.
+  if (reach->greatest)
+    RC_ASSERT(greatest == *reach->greatest);
+  else
+    RC_ASSERT(greatest > 1e100);
+  if (reach->least > 0)
+    RC_ASSERT(least == reach->least);
+  else
+    RC_ASSERT(least < 1e-100);
 }
 
 VersionReport AnyReport() {

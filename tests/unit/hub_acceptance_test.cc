@@ -4,6 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <vector>
+
 namespace cobblestone::hub {
 namespace {
 
@@ -38,6 +44,21 @@ struct Project {
             .fetched = static_cast<double>(kMonday + kDaySeconds + 3600)};
   }
   void SetTables(const TablesFile& tables) { file.tables_before = file.tables_after = tables; }
+  // The file has these totals, after those of the last one.
+  void SetTotals(const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& now) {
+    const auto sum = [](const std::vector<std::int64_t>& totals) {
+      return std::accumulate(totals.begin(), totals.end(), std::int64_t{0});
+    };
+    last.summary.total_credit = sum(before);
+    file.summary.total_credit = sum(now);
+    TablesFile tables = *file.tables_before;
+    tables.total_credit = CreditFigure{sum(now), 6};
+    SetTables(tables);
+    file.changes.emplace();
+    for (std::size_t i = 0; i < now.size(); ++i) file.changes->Note(i + 1, before[i], now[i]);
+    if (file.changes->ManyChanged({}))
+      for (const std::int64_t total : before) file.changes->totals.NoteOld(total);
+  }
   [[nodiscard]] Judgement Judge(const HeldFetch* held = nullptr,
                                 const stream::Hash128* released = nullptr) const {
     return JudgeFile(file, &last, held, released, {});
@@ -205,6 +226,91 @@ TEST(Acceptance, MostTotalsMultipliedAreConfirmedByASecondFetch) {
   EXPECT_THAT(project.Judge().Text(), HasSubstr("501 of 1000 users have at least twice the credit"));
   project.file.changes->compared = project.file.changes->multiplied = 9;
   EXPECT_TRUE(project.Judge().accepted) << "too few to tell";
+}
+
+// 1,000 accounts in the order of their credit, from 10,000 on, each about 0.1 % above the one before.
+std::vector<std::int64_t> SortedByCredit() {
+  std::vector<std::int64_t> totals;
+  std::mt19937_64 random(1);
+  std::int64_t total = 10000 * kCredit;
+  for (int i = 0; i < 1000; ++i) {
+    totals.push_back(total);
+    total += total / 1000 + static_cast<std::int64_t>(random() % 1000000);
+  }
+  return totals;
+}
+
+// In a file sorted by credit a column of credit that moves by some rows changes each total and the sum by little.
+TEST(Acceptance, ACreditColumnThatMovedByAnyNumberOfRowsWaitsForAnOperator) {
+  Project project;
+  for (const bool whole : {true, false})
+    for (const int rows : {-17, -2, -1, 1, 2, 17}) {
+      const std::vector<std::int64_t> before = SortedByCredit();
+      // In half of the cases one account in five has earned something since.
+      std::vector<std::int64_t> earned = before;
+      for (std::size_t i = 0; i < earned.size(); i += whole ? earned.size() : 5) earned[i] += 123456789;
+      std::vector<std::int64_t> now = earned;
+      for (std::size_t i = 0; i < now.size(); ++i)
+        now[i] = earned[static_cast<std::size_t>(
+            std::clamp<std::int64_t>(static_cast<std::int64_t>(i) + rows, 0, 999))];
+      project.SetTotals(before, now);
+      EXPECT_THAT(project.Reasons(), testing::Contains(HoldReason::kOtherAccounts)) << rows << " " << whole;
+    }
+}
+
+// Where each job earns 100, many accounts reach a total that another one had. That is no sign of damage.
+TEST(Acceptance, TotalsInStepsAreNoCreditOfOthers) {
+  Project project;
+  for (const std::uint64_t accounts_a_step : {1, 3, 10})
+    for (unsigned seed = 1; seed <= 50; ++seed) {
+      std::mt19937_64 random(seed);
+      std::vector<std::int64_t> before;
+      std::vector<std::int64_t> now;
+      for (int i = 0; i < 1000; ++i) {
+        before.push_back(static_cast<std::int64_t>(random() % (1000 / accounts_a_step)) * 100 * kCredit);
+        now.push_back(before.back() + static_cast<std::int64_t>(random() % 3) * 100 * kCredit);
+      }
+      project.SetTotals(before, now);
+      EXPECT_LT(project.file.changes->totals.OfOthers(), project.file.changes->totals.sampled() / 2);
+      for (const Hold& hold : project.Judge().holds) EXPECT_NE(hold.reason, HoldReason::kOtherAccounts);
+    }
+}
+
+TEST(Acceptance, ADayOnWhichEverybodyEarnsIsAccepted) {
+  Project project;
+  std::mt19937_64 random(7);
+  const std::vector<std::int64_t> before = SortedByCredit();
+  std::vector<std::int64_t> now = before;
+  for (std::int64_t& total : now) total += static_cast<std::int64_t>(random() % (total / 100));
+  project.SetTotals(before, now);
+  EXPECT_EQ(project.file.changes->totals.changed(), 1000u);
+  EXPECT_THAT(project.Reasons(), IsEmpty());
+}
+
+TEST(Acceptance, TotalsThatAllChangedByOneFactorAreConfirmedByASecondFetch) {
+  Project project;
+  const std::vector<std::int64_t> before = SortedByCredit();
+  for (const double factor : {0.99, 1.001, 1.5}) {
+    std::vector<std::int64_t> now;
+    for (const std::int64_t total : before) now.push_back(std::llround(static_cast<double>(total) * factor));
+    project.SetTotals(before, now);
+    EXPECT_THAT(project.Reasons(), ElementsAre(HoldReason::kMultiplied)) << factor;
+  }
+  EXPECT_EQ(project.Judge().Text(),
+            "100.0 % of the users whose credit changed have 1.5 times that of the last file");
+  const HeldFetch held{.contents = project.file.summary.contents, .fetched = project.file.fetched - 3600};
+  EXPECT_TRUE(project.Judge(&held).confirmed);
+}
+
+// A million changes: the sample stays small, and sees the end of the file as well as its beginning.
+TEST(ChangedTotals, AreSampledEvenly) {
+  ChangedTotals totals;
+  for (std::int64_t i = 0; i < 1000000; ++i) totals.Note(i, i < 500000 ? 2 * i : i + 1000000000);
+  EXPECT_EQ(totals.changed(), 1000000u);
+  EXPECT_LE(totals.sampled(), ChangedTotals::kMost);
+  EXPECT_GT(totals.sampled(), ChangedTotals::kMost / 3);
+  for (std::int64_t i = 0; i < 500000; ++i) totals.NoteOld(2 * i);
+  EXPECT_NEAR(static_cast<double>(totals.OfOthers()) / static_cast<double>(totals.sampled()), 0.5, 0.01);
 }
 
 TEST(Acceptance, CountsAndSumsMustBeThoseOfTablesXml) {

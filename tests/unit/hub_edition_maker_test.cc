@@ -149,6 +149,10 @@ TEST_F(EditionMaker, HoldsTwoRecordsOfOneIdThatDiffer) {
   EXPECT_EQ(other.reason, "user_0.xml:22: one id has two records with different contents (id 1)");
   EXPECT_TRUE(other.refused[0]);
   EXPECT_FALSE(other.confirmable);
+  EXPECT_EQ(
+      other.next_step,
+      "Ask the project which of the two records is right. Nobody can accept a file that cannot be read: the "
+      "collector fetches it again until the project has repaired it.");
   const MadeEdition in_a_set = Try(1, {ann + bo, User(3, "Cem", "3.0") + User(2, "Bo", "2.5")}, 3, "6.0");
   EXPECT_EQ(in_a_set.reason, "user_1.xml:12: one id has two records with different contents (id 2)");
   EXPECT_FALSE(std::filesystem::exists(dir_ / "work/user.repeated"));
@@ -216,6 +220,27 @@ TEST_F(EditionMaker, HoldsAFileSortedByCreditWhoseIdsMovedByOne) {
               "file of another project");
   }
   EXPECT_TRUE(Try(3, {sorted(2)}, 100, "1004950.0").accepted);
+}
+
+// The ids, names and creation times stay, and each account has the credit of the one above or below it.
+TEST_F(EditionMaker, HoldsAFileWhoseCreditColumnMovedByOne) {
+  const auto sorted = [](int from) {
+    std::string users;
+    for (int n = 0; n < 100; ++n)
+      users += User(1 + n, "U" + std::to_string(n), std::to_string(10000 + from + n) + ".0");
+    return users;
+  };
+  Make(1, sorted(0), 100, "1004950.0");
+  for (const int by : {-1, 1}) {
+    const std::string sum = std::to_string(1004950 + 100 * by) + ".0";
+    const MadeEdition moved = Try(2, {sorted(by)}, 100, sum);
+    EXPECT_FALSE(moved.accepted);
+    EXPECT_EQ(
+        moved.reason,
+        "users: 99.0 % of the users whose credit changed have exactly the credit that another one had in the "
+        "last file: credit that moved to other accounts");
+    EXPECT_FALSE(moved.confirmable);
+  }
 }
 
 // The first edition with hosts is sent whole; its users are compared with those of the edition before.

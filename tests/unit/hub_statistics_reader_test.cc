@@ -230,6 +230,8 @@ TEST(TablesFile, IsRefusedWithoutATimeOrAsAPageOrCut) {
   EXPECT_EQ(problem("<tables>\n <nusers_total>1</nusers_total>\n</tables>"), FileProblem::kMissingElement);
   EXPECT_EQ(problem("<tables>\n <update_time>1</update_time>\n"), FileProblem::kTruncated);
   EXPECT_EQ(problem("<tables>\n <update_time>-1</update_time>\n</tables>"), FileProblem::kNegative);
+  EXPECT_EQ(problem("<tables>\n <update_time>9999999999999999999</update_time>\n</tables>"),
+            FileProblem::kOutOfRange);
   EXPECT_EQ(problem("<users>\n</users>"), FileProblem::kNotStatistics);
 }
 
@@ -471,6 +473,15 @@ TEST(StatisticsReader, AcceptsLinesThatEndInCrLf) {
   for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 2))
     text.insert(at, "\r");
   EXPECT_TRUE(Read(text).accepted);
+}
+
+// BOINC writes each tag into a line of its own, and readers of statistics files rely on it.
+TEST(StatisticsReader, NamesAFileWithoutLines) {
+  std::string text = Users(User(1, "1.0") + User(2, "2.0"));
+  text.erase(std::remove(text.begin(), text.end(), '\n'), text.end());
+  const ReadFile read = Read(text);
+  EXPECT_EQ(read.first(), FileProblem::kRecordCut);
+  EXPECT_EQ(read.refusals[0].detail, "</user> is not at the beginning of a line");
 }
 
 TEST(StatisticsReader, ContinuesAtTheNextRecordBehindACutOne) {

@@ -77,12 +77,17 @@ Result<std::vector<hub::CollectedProject>> CollectedOf(const settings::RunSettin
     if (!entry.ownership_key.empty()) {
       std::ifstream file(entry.ownership_key, std::ios::binary);
       project.ownership_key.assign(std::istreambuf_iterator<char>(file), {});
-      if (!file || project.ownership_key.empty() || project.ownership_key.size() > kLongestKey)
-        return Status::InvalidArgument("projects.ownership_key of " + entry.name + ": " +
-                                       entry.ownership_key +
-                                       " cannot be read, or is no public key in PEM form");
+      const std::string place =
+          entry.ownership_key_place + ": projects.ownership_key: " + entry.ownership_key + ": ";
+      if (!file)
+        return Status::InvalidArgument(place +
+                                       "the file cannot be read; allowed: a file with the project's "
+                                       "public key (PEM), which this user may read");
+      if (project.ownership_key.size() > kLongestKey)
+        return Status::InvalidArgument(place + "more than " + std::to_string(kLongestKey) +
+                                       " bytes; allowed: a public key (PEM)");
       if (Status s = federation::CheckOwnershipKey(project.ownership_key); !s.ok())
-        return Status::InvalidArgument(entry.ownership_key + ": " + s.message());
+        return Status::InvalidArgument(place + s.message());
     }
     projects.push_back(std::move(project));
   }

@@ -10,10 +10,12 @@
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/events.h"
 #include "common/wire/events/feed_account_codec.h"
+#include "common/wire/events/feed_reason.h"
 #include "common/wire/events/text_limits.h"
 #include "services/hub/collector/record_file.h"
 #include "services/hub/collector/record_index.h"
 #include "services/hub/feeds/feed_text.h"
+#include "services/hub/feeds/next_step.h"
 
 namespace cobblestone::hub {
 
@@ -66,6 +68,7 @@ class Maker {
     for (std::size_t n = 0; n < kRecordKinds.size(); ++n)
       if (Status s = Read(n); !s.ok()) return s;
     made_.confirmable = !made_.accepted && confirmable_;
+    if (!made_.accepted) AddNextStep();
     if (Status s = WriteEvents(); !s.ok()) return s;
     if (made_.accepted) made_.memory = std::move(accepted_);
     return std::move(made_);
@@ -86,6 +89,22 @@ class Maker {
     made_.accepted = false;
     if (!made_.reason.empty()) made_.reason += "; ";
     made_.reason += reason;
+  }
+
+  void AddNextStep() {
+    const bool unread = std::any_of(made_.refused.begin(), made_.refused.end(), [](bool one) { return one; });
+    steps_.Add(HowItEnds(unread         ? HeldEnd::kByProject
+                         : confirmable_ ? HeldEnd::kByItself
+                                        : HeldEnd::kByOperator,
+                         request_.project));
+    made_.next_step = steps_.Text();
+  }
+
+  // The first few are shown.
+  void NoteProblem(const FileRefusal& problem, ReadKind& read) {
+    if (read.problems.size() >= kProblemsShown) return;
+    read.problems.push_back(problem.Text());
+    steps_.Add(NextStep(problem.problem));
   }
 
   // Without one of the indexes the accounts that are gone are unknown: then all accounts are sent. The files whose index is
@@ -115,6 +134,9 @@ class Maker {
       if (Status s = ReadFile(n, file, *writer, *staged); !s.ok()) return s;
     if (read.changes) {
       read.changes->missing = indexes_[n].unseen();
+      if (read.changes->ManyChanged(request_.limits))
+        indexes_[n].ForEach(
+            [&](const IndexedRecord& record) { read.changes->totals.NoteOld(record.total_micro); });
       if (!made_.whole)
         indexes_[n].ForEachUnseen([&](const IndexedRecord& record) { read.gone.push_back(record.id); });
     }
@@ -152,12 +174,11 @@ class Maker {
       std::memcpy(&repetition, bytes.data(), sizeof repetition);
       const IndexedRecord* first = index->Find(repetition.id);
       if (first != nullptr && first->hash == repetition.hash) continue;
-      if (read_[n].problems.size() < kProblemsShown)
-        read_[n].problems.push_back(FileRefusal{.problem = FileProblem::kTwoContents,
-                                                .file = NameOf(request_.files[n][repetition.file]),
-                                                .line = repetition.line,
-                                                .detail = "id " + std::to_string(repetition.id)}
-                                        .Text());
+      NoteProblem({.problem = FileProblem::kTwoContents,
+                   .file = NameOf(request_.files[n][repetition.file]),
+                   .line = repetition.line,
+                   .detail = "id " + std::to_string(repetition.id)},
+                  read_[n]);
     }
     std::remove(RepeatedPath(kind).c_str());
     return found.ok() ? Status::Ok() : found.status();
@@ -202,8 +223,7 @@ class Maker {
       staged.Add(bytes_);
       ++read.changed;
     }
-    for (const FileRefusal& problem : (*reader)->refusals())
-      if (read.problems.size() < kProblemsShown) read.problems.push_back(problem.Text());
+    for (const FileRefusal& problem : (*reader)->refusals()) NoteProblem(problem, read);
     if ((*reader)->accepted()) read.summary += (*reader)->summary();
     read.texts += (*reader)->texts();
     return Status::Ok();
@@ -263,6 +283,7 @@ class Maker {
       confirmable_ =
           confirmable_ && std::all_of(judgement.holds.begin(), judgement.holds.end(),
                                       [](const hub::Hold& hold) { return Confirmable(hold.reason); });
+      for (const hub::Hold& hold : judgement.holds) steps_.Add(NextStep(hold.reason));
       return Hold(name + "s: " + judgement.Text());
     }
     if (judgement.released || judgement.confirmed) {
@@ -337,7 +358,7 @@ class Maker {
                               .whole = made_.whole};
     if (state != wire::EditionState::kBegun) {
       edition.sums = made_.sums;
-      edition.reason = made_.reason;
+      edition.reason = wire::ReasonWithStep(made_.reason, made_.next_step);
       edition.released = released_;
     }
     const std::uint64_t id = 2 * request_.edition + (state == wire::EditionState::kBegun ? 0 : 1);
@@ -479,6 +500,7 @@ class Maker {
 
   const EditionRequest& request_;
   MadeEdition made_;
+  NextSteps steps_;
   bool released_ = false;
   bool confirmable_ = true;
   std::array<KindMemory, kRecordKinds.size()> accepted_;

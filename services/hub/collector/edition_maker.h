@@ -51,7 +51,8 @@ struct EditionRequest {
 
 struct MadeEdition {
   bool accepted = false;
-  std::string reason{};  // why it is held; of an accepted edition: what an operator released
+  std::string reason{};     // why it is held; of an accepted edition: what an operator released
+  std::string next_step{};  // of an edition that is held: what an operator does (feeds/next_step.h)
   bool whole = false;
   // Held for reasons that a second fetch of the same contents may confirm (Confirmable), and for no others.
   bool confirmable = false;

@@ -15,10 +15,12 @@
 #include "common/stream/hash128.h"
 #include "common/stream/record.h"
 #include "common/wire/events/event_codec.h"
+#include "common/wire/events/feed_reason.h"
 #include "services/hub/feeds/app_versions.h"
 #include "services/hub/feeds/document.h"
 #include "services/hub/feeds/export_fetch.h"
 #include "services/hub/feeds/feed_folder.h"
+#include "services/hub/feeds/next_step.h"
 
 namespace cobblestone::hub {
 
@@ -112,23 +114,22 @@ wire::FeedCondition ConditionOf(HealthState state) {
   return wire::FeedCondition::kUnknown;
 }
 
-struct FetchProblem {
-  std::string text{};   // for the log, with URLs; empty: none
-  std::string cause{};  // for everybody
-};
-
 // Why the fetch cannot be used; empty: it can. A project need not have a file of each kind, but one that it had does not
-// just disappear.
-FetchProblem ProblemOf(const ExportFetch& fetched, const FeedState& state) {
+// just disappear. *text: for the log, with URLs.
+FetchProblem ProblemOf(const ExportFetch& fetched, const FeedState& state, std::string* text) {
   if (fetched.imported) return {};
+  FetchProblem problem;
+  NextSteps steps;
+  const auto add = [&](const std::string& what, const std::string& cause, std::string_view step) {
+    *text += (text->empty() ? "" : "; ") + what;
+    problem.cause += (problem.cause.empty() ? "" : "; ") + cause;
+    steps.Add(step);
+  };
   // Files without tables.xml are held. If the directory has vanished, the files are missing, too.
   const bool no_tables = !fetched.before && fetched.failure == FetchFailure::kMissing;
-  FetchProblem problem;
-  if (!no_tables) problem = {.text = fetched.text, .cause = fetched.cause};
-  const auto add = [&problem](const std::string& text, const std::string& cause) {
-    problem.text += (problem.text.empty() ? "" : "; ") + text;
-    problem.cause += (problem.cause.empty() ? "" : "; ") + cause;
-  };
+  if (!no_tables && fetched.failure != FetchFailure::kNone)
+    add(fetched.text, fetched.cause,
+        fetched.problem == FileProblem::kNone ? NextStep(fetched.failure) : NextStep(fetched.problem));
   bool any = false;
   for (const FetchedKind& kind : fetched.kinds) {
     bool had = false;
@@ -136,10 +137,11 @@ FetchProblem ProblemOf(const ExportFetch& fetched, const FeedState& state) {
       had = had || (kRecordKinds[n] == kind.kind && state.memory[n].accepted);
     any = any || kind.failure == FetchFailure::kNone;
     if (kind.failure != FetchFailure::kNone && (kind.failure != FetchFailure::kMissing || had))
-      add(kind.text, kind.cause);
+      add(kind.text, kind.cause, NextStep(kind.failure));
   }
   constexpr const char* kNone = "the project has none of the statistics files";
-  if (!any && problem.text.empty()) add(kNone, kNone);
+  if (!any && text->empty()) add(kNone, kNone, NextStep(FetchFailure::kMissing));
+  problem.step = steps.Text();
   return problem;
 }
 
@@ -179,15 +181,15 @@ Status ProjectFeed::Round(Fetcher& fetcher, const FetchLimits& limits, double no
     return s;
   Health health;
   if (Status s = Facts(fetcher, limits, now, report, stop, &health); !s.ok()) return s;
-  std::string cause;
+  FetchProblem problem;
   if (project_.statistics.empty()) {
     state_.history.last_attempt = state_.history.last_success = now;
-  } else if (Status s = Statistics(fetcher, limits, now, report, stop, &cause); !s.ok()) {
+  } else if (Status s = Statistics(fetcher, limits, now, report, stop, &problem); !s.ok()) {
     return s;
   }
   // What a fetch that was interrupted would say is not so.
   if (!stop.stop_requested())
-    if (Status s = AddHealth(now, health, cause); !s.ok()) return s;
+    if (Status s = AddHealth(now, health, problem); !s.ok()) return s;
   if (Status s = SendFacts(hub, report); !s.ok()) return s;
   return state_.sending ? FinishSending(hub, report) : Status::Ok();
 }
@@ -284,7 +286,8 @@ Status ProjectFeed::RemoveIndexes() {
   return Status::Ok();
 }
 
-Status ProjectFeed::AddHealth(double now, const Health& health, const std::string& cause) {
+Status ProjectFeed::AddHealth(double now, const Health& health, const FetchProblem& problem) {
+  const std::string& cause = problem.cause;
   const bool failed_before = state_.failing_since > 0;
   if (cause.empty()) {
     state_.failing_since = 0;
@@ -304,6 +307,10 @@ Status ProjectFeed::AddHealth(double now, const Health& health, const std::strin
   for (const std::string& reason : health.reasons)
     if (known && fact.reason.size() < kLongestReasons)
       fact.reason += (fact.reason.empty() ? "" : "; ") + reason;
+  NextSteps steps;
+  steps.Add(problem.step);
+  if (known) steps.Add(NextStep(health.state));
+  fact.reason = wire::ReasonWithStep(fact.reason, steps.Text());
   return AddFact(now, "health", std::move(fact));
 }
 
@@ -351,7 +358,7 @@ Status ProjectFeed::Facts(Fetcher& fetcher, const FetchLimits& limits, double no
 // ---- Statistics ---------------------------------------------------------------------------------------------
 
 Status ProjectFeed::Statistics(Fetcher& fetcher, const FetchLimits& limits, double now,
-                               const ReportFeed& report, const std::stop_token& stop, std::string* cause) {
+                               const ReportFeed& report, const std::stop_token& stop, FetchProblem* problem) {
   auto folder = FeedFolder::Open(In("files"));
   if (!folder.ok()) return folder.status();
   ExportRequest wanted{.base_url = project_.statistics, .now = now};
@@ -368,11 +375,11 @@ Status ProjectFeed::Statistics(Fetcher& fetcher, const FetchLimits& limits, doub
   const ExportFetch fetched = FetchExport(fetcher, *folder, wanted, own, stop);
   if (stop.stop_requested()) return Status::Ok();
   state_.history.last_attempt = now;
-  if (FetchProblem failed = ProblemOf(fetched, state_); !failed.text.empty()) {
+  std::string text;
+  if (*problem = ProblemOf(fetched, state_, &text); !text.empty()) {
     ++state_.history.failures;
     state_.history.retry_after = RetryAfter(fetched.retry_after, now).value_or(0);
-    report(failed.text);
-    *cause = std::move(failed.cause);
+    report(wire::ReasonWithStep(text, problem->step));
     return Save();
   }
   // While the hub refuses the edition, it is repeated less and less often.
@@ -405,7 +412,8 @@ Status ProjectFeed::Statistics(Fetcher& fetcher, const FetchLimits& limits, doub
   auto made = MakeEdition(request);
   if (!made.ok()) return made.status();
   if (!made->accepted) {
-    report("edition " + std::to_string(request.edition) + " is held: " + made->reason);
+    report("edition " + std::to_string(request.edition) +
+           " is held: " + wire::ReasonWithStep(made->reason, made->next_step));
     for (const FetchedKind& kind : fetched.kinds)
       for (std::size_t n = 0; n < kRecordKinds.size(); ++n)
         if (kRecordKinds[n] == kind.kind && made->refused[n])

@@ -62,6 +62,12 @@ class HubIntake {
 // For people: what happened to which project.
 using ReportFeed = std::function<void(const std::string& message)>;
 
+// Why the statistics could not be fetched, for everybody, and what an operator does. Empty: they could.
+struct FetchProblem {
+  std::string cause{};
+  std::string step{};
+};
+
 class ProjectFeed {
  public:
   // Creates the directory if needed. kCorrupted: state.json is damaged.
@@ -91,11 +97,10 @@ class ProjectFeed {
   // What the project says about itself: its app versions, and to *health its condition.
   Status Facts(Fetcher& fetcher, const FetchLimits& limits, double now, const ReportFeed& report,
                const std::stop_token& stop, Health* health);
-  // *cause: why the fetch failed, for everybody; empty: it did not.
   Status Statistics(Fetcher& fetcher, const FetchLimits& limits, double now, const ReportFeed& report,
-                    const std::stop_token& stop, std::string* cause);
+                    const std::stop_token& stop, FetchProblem* problem);
   // The condition as the hub shows it: what the project says, and why its statistics cannot be fetched.
-  Status AddHealth(double now, const Health& health, const std::string& cause);
+  Status AddHealth(double now, const Health& health, const FetchProblem& problem);
   Status FinishSending(HubIntake& hub, const ReportFeed& report);
   // The hub has refused an event of the edition itself: it has not taken effect.
   Status RepeatEdition();

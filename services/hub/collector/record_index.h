@@ -55,6 +55,11 @@ class RecordIndex {
   const IndexedRecord* Find(std::uint64_t id);
   [[nodiscard]] std::size_t size() const { return records_.size(); }
   [[nodiscard]] std::size_t unseen() const { return records_.size() - seen_count_; }
+  // Visits all records, by id.
+  template <class Visit>
+  void ForEach(Visit&& visit) const {
+    for (const IndexedRecord& record : records_) visit(record);
+  }
   // Visits the records that Find() has not found, by id.
   template <class Visit>
   void ForEachUnseen(Visit&& visit) const {

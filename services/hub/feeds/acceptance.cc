@@ -68,6 +68,7 @@ class FileJudge {
       JudgeTotal();
       JudgeOtherAccounts();
       JudgeMultiplied();
+      JudgeChangedTotals();
       JudgeRise();
     }
     return std::move(holds_);
@@ -75,6 +76,10 @@ class FileJudge {
 
  private:
   void Add(HoldReason reason, std::string text) { holds_.push_back({reason, std::move(text)}); }
+  [[nodiscard]] bool Has(HoldReason reason) const {
+    return std::any_of(holds_.begin(), holds_.end(),
+                       [reason](const Hold& hold) { return hold.reason == reason; });
+  }
 
   [[nodiscard]] std::optional<std::uint64_t> Announced(const TablesFile& tables) const {
     switch (file_.summary.kind) {
@@ -209,6 +214,29 @@ class FileJudge {
                                      " " + kind_ + "s have at least twice the credit of the last file");
   }
 
+  // A column of credit that moved by some rows in a file that is sorted by credit: no total falls or rises by much.
+  void JudgeChangedTotals() {
+    if (!file_.changes || !file_.changes->ManyChanged(limits_)) return;
+    const ChangedTotals& totals = file_.changes->totals;
+    const auto share = [&](std::size_t count) {
+      return static_cast<double>(count) / static_cast<double>(totals.sampled());
+    };
+    const std::size_t of_others = totals.OfOthers();
+    if (share(of_others) > limits_.of_others && !Has(HoldReason::kOtherAccounts))
+      Add(HoldReason::kOtherAccounts,
+          Percent(share(of_others)) + " of the " + kind_ +
+              "s whose credit changed have exactly the credit that another one had in the last file: credit that "
+              "moved to other accounts");
+    const ChangedTotals::Scaled scaled = totals.SameFactor();
+    if (share(scaled.count) <= limits_.multiplied || Has(HoldReason::kMultiplied)) return;
+    std::string factor = std::to_string(scaled.factor);
+    factor.erase(factor.find_last_not_of('0') + 1);
+    if (factor.back() == '.') factor.pop_back();
+    Add(HoldReason::kMultiplied, Percent(share(scaled.count)) + " of the " + kind_ +
+                                     "s whose credit changed have " + factor +
+                                     " times that of the last file");
+  }
+
   void JudgeRise() {
     if (!file_.changes) return;
     double days = 1;
@@ -235,6 +263,52 @@ class FileJudge {
 
 }  // namespace
 
+void ChangedTotals::Note(credit::MicroCredit before, credit::MicroCredit now) {
+  if (changed_++ % every_ != 0) return;
+  if (sample_.size() == kMost) {
+    // The odd ones go, so that the rest is as even as before.
+    for (std::size_t i = 0; 2 * i < kMost; ++i) sample_[i] = sample_[2 * i];
+    sample_.resize(kMost / 2);
+    every_ *= 2;
+  }
+  sample_.push_back({.before = before, .now = now});
+}
+
+void ChangedTotals::NoteOld(credit::MicroCredit total) {
+  if (holders_.empty())
+    for (const Change& change : sample_) holders_.emplace(change.now, 0);
+  if (const auto found = holders_.find(total); found != holders_.end()) ++found->second;
+}
+
+std::size_t ChangedTotals::OfOthers() const {
+  return static_cast<std::size_t>(std::count_if(sample_.begin(), sample_.end(), [this](const Change& change) {
+    const auto found = holders_.find(change.now);
+    return found != holders_.end() && found->second == 1;
+  }));
+}
+
+ChangedTotals::Scaled ChangedTotals::SameFactor() const {
+  std::vector<double> factors;
+  for (const Change& change : sample_)
+    if (change.before > 0)
+      factors.push_back(static_cast<double>(change.now) / static_cast<double>(change.before));
+  if (factors.empty()) return {};
+  const auto middle = factors.begin() + static_cast<std::ptrdiff_t>(factors.size() / 2);
+  std::nth_element(factors.begin(), middle, factors.end());
+  Scaled scaled{.factor = *middle};
+  for (const Change& change : sample_) {
+    const double off = static_cast<double>(change.now) - scaled.factor * static_cast<double>(change.before);
+    // Each total is rounded to a micro-credit, and so is the one from which the factor comes.
+    if (change.before > 0 && std::abs(off) <= 2 + 1e-9 * static_cast<double>(change.now)) ++scaled.count;
+  }
+  return scaled;
+}
+
+bool RecordChanges::ManyChanged(const AcceptanceLimits& limits) const {
+  return totals.sampled() >= limits.fewest_changed &&
+         static_cast<double>(totals.changed()) > limits.changed * static_cast<double>(compared);
+}
+
 void RecordChanges::Note(std::uint64_t id, std::optional<credit::MicroCredit> before,
                          credit::MicroCredit now) {
   if (!before) {
@@ -242,6 +316,7 @@ void RecordChanges::Note(std::uint64_t id, std::optional<credit::MicroCredit> be
     return;
   }
   ++compared;
+  if (now != *before) totals.Note(*before, now);
   if (now < *before) {
     ++fell;
     fallen += *before - now;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "common/credit/accounts/account.h"
@@ -34,9 +35,50 @@ struct AcceptanceLimits {
   double multiplied = 0.5;
   // Shares of fewer records than these say nothing.
   std::uint64_t fewest_compared = 10;
+  // Share of the records whose credit changed, from which on these are compared with each other (ChangedTotals). Elsewhere
+  // about one record in twenty changes in a day.
+  double changed = 0.1;
+  // Share of the changed totals that another account had in the last file. Where all totals are multiples of one number,
+  // this is at most 1/e of them by chance.
+  double of_others = 2.0 / 3;
+  std::uint64_t fewest_changed = 30;
   double clock_ahead = 86400;  // s
   // s between two fetches with the same contents of which the second confirms the first.
   double confirm_after = 3600;
+};
+
+// A sample of the totals that changed, at most kMost, evenly from the whole file. Two questions about it, whose answers are
+// no in the files of any day: are these the totals that other accounts had, and did all change by the same factor?
+class ChangedTotals {
+ public:
+  static constexpr std::size_t kMost = 4096;
+
+  void Note(credit::MicroCredit before, credit::MicroCredit now);
+  // Behind the last Note(): every total of the last file, in any order.
+  void NoteOld(credit::MicroCredit total);
+
+  [[nodiscard]] std::uint64_t changed() const { return changed_; }
+  [[nodiscard]] std::size_t sampled() const { return sample_.size(); }
+  // Of the sample: how many have the total that exactly one account had in the last file.
+  [[nodiscard]] std::size_t OfOthers() const;
+  // The factor by which most of the sample changed, and how many did by it, to the last digit of their totals.
+  struct Scaled {
+    double factor = 1;
+    std::size_t count = 0;
+  };
+  [[nodiscard]] Scaled SameFactor() const;
+
+ private:
+  struct Change {
+    credit::MicroCredit before = 0;
+    credit::MicroCredit now = 0;
+  };
+
+  std::vector<Change> sample_;
+  std::uint64_t changed_ = 0;
+  std::uint64_t every_ = 1;  // one in so many is sampled
+  std::unordered_map<credit::MicroCredit, std::uint32_t>
+      holders_;  // by total of the sample, in the last file
 };
 
 // How the records differ from those of the last accepted file; the caller, who knows those, calls Note for each record
@@ -52,9 +94,12 @@ struct RecordChanges {
   std::uint64_t multiplied = 0;          // of those, records that had credit, and have at least twice as much
   credit::MicroCredit largest_rise = 0;  // of those
   std::uint64_t largest_rise_id = 0;
+  ChangedTotals totals{};
 
   // `before`: the total in the last accepted file, absent if it has no such id.
   void Note(std::uint64_t id, std::optional<credit::MicroCredit> before, credit::MicroCredit now);
+  // So many totals changed that the caller passes all totals of the last file to totals.NoteOld().
+  [[nodiscard]] bool ManyChanged(const AcceptanceLimits& limits) const;
 };
 
 struct AcceptedFile {

@@ -66,6 +66,7 @@ class ExportFetcher {
     auto parsed = ParseTables(DocumentBytes(path), kTablesName);
     if (const auto* const refusal = std::get_if<FileRefusal>(&parsed)) {
       export_.failure = FetchFailure::kForeign;
+      export_.problem = refusal->problem;
       export_.text = refusal->Text();
       export_.cause = CauseOf(kTablesName, export_.failure, FileProblemText(refusal->problem));
       return std::nullopt;

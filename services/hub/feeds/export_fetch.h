@@ -39,6 +39,7 @@ struct FetchedKind {
 struct ExportFetch {
   // Of tables.xml; with a failure other than kMissing nothing else was fetched.
   FetchFailure failure = FetchFailure::kNone;
+  FileProblem problem = FileProblem::kNone;  // of tables.xml that was fetched and cannot be read
   std::string text{};
   // For everybody, without the URL: "tables.xml (server_error): the server answered 503". Printable ASCII, at most 300 bytes.
   std::string cause{};

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::size_t kMostDigits = 20;
 constexpr std::size_t kDecimals = 6;
-constexpr double kLastTime = 1e11;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 

@@ -33,6 +33,9 @@ FileProblem ParseCredit(std::string_view text, Sign sign, CreditFigure* out);
 // Ids and counts: digits only, at most 2^64 - 1.
 FileProblem ParseWhole(std::string_view text, std::uint64_t* out);
 
+// UNIX s of the year 5138; every time in a file is before.
+inline constexpr double kLastTime = 1e11;
+
 // UNIX seconds, with or without decimals. Times before 1970 (BOINC writes -1 and 0 for "never") become 0. Beyond the
 // year 5138 (10^11): kOutOfRange.
 FileProblem ParseTime(std::string_view text, double* out);

@@ -39,7 +39,7 @@ constexpr std::array kProblemWords = {
     ProblemWords{FileProblem::kChunkHeader, "chunk_header",
                  "a header of the chunked transfer coding is inside the file"},
     ProblemWords{FileProblem::kMalformed, "malformed", "a figure is no decimal number"},
-    ProblemWords{FileProblem::kOutOfRange, "out_of_range", "a figure is too large for its field"},
+    ProblemWords{FileProblem::kOutOfRange, "out_of_range", "a figure is outside the range of its field"},
     ProblemWords{FileProblem::kNoFigure, "no_figure", "a figure is missing between its tags"},
     ProblemWords{
         FileProblem::kShiftedNumbers, "shifted_numbers",

@@ -36,7 +36,7 @@ enum class FileProblem : std::uint8_t {
   kThousands = 45,    // 1,234,567.5 or 1 234 567
   kChunkHeader = 46,  // 17 CR LF 1000 CR LF 446.35: a header of chunked transfer coding inside the body
   kMalformed = 47,    // anything else that is not a decimal number
-  kOutOfRange = 48,   // a number, but beyond what its field can hold
+  kOutOfRange = 48,   // a number, but not one of those that its field can have
   kNoFigure = 49,     // nothing between the tags
   // Hosts of server builds that write each number into the field of another one (ShiftedHost).
   kShiftedNumbers = 60,

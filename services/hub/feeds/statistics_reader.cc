@@ -392,8 +392,12 @@ bool StatisticsReader::FindEnd(StatisticsRecord* record) {
     return false;
   }
   if (!lines.found() && text.size() <= limits_.longest_record) {
-    // The file ends inside the record: Finish() says so.
-    if (FindChunkHeader(text) != std::string_view::npos) RefuseCut(text);
+    // The file ends inside the record: Finish() says so. Each tag of a record begins a line, also for other readers.
+    if (FindChunkHeader(text) != std::string_view::npos) {
+      RefuseCut(text);
+    } else if (text.find(tags.close) != std::string_view::npos && input_->problem() == FileProblem::kNone) {
+      Refuse(FileProblem::kRecordCut, line_, std::string(tags.close) + " is not at the beginning of a line");
+    }
     Consume(Unread().size());
     return false;
   }

@@ -14,6 +14,8 @@ class TablesParser {
   void Take(std::string_view tag, std::string_view value) {
     if (tag == "update_time") {
       Whole(value, [&](std::uint64_t v) { tables_.update_time = v; });
+      // A hub accepts no event with such a time.
+      if (static_cast<double>(tables_.update_time) > kLastTime) Judge(FileProblem::kOutOfRange, value);
     } else if (tag == "nusers_total") {
       Whole(value, [&](std::uint64_t v) { tables_.users = v; });
     } else if (tag == "nhosts_total") {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/federation/identity/facts.h"
+#include "common/wire/events/feed_reason.h"
 #include "common/wire/events/text_limits.h"
 #include "services/hub/feeds/feed_text.h"
 #include "services/hub/snapshot/archive.h"
@@ -105,6 +106,11 @@ double PublishedOf(const HubProject& project, double direct) {
                   direct);
 }
 
+// Without what the operator of this hub may do.
+std::string ReasonOf(const feeds::EditionRow& held) {
+  return std::string(wire::SplitReason(held.edition.reason).reason);
+}
+
 Project StateOf(const HubProject& project, double direct, const std::string& date) {
   const wire::FeedProject& about = project.row.project;
   Project shown{.key = project.key, .url = CleanText(about.url), .name = CleanName(about.name)};
@@ -113,10 +119,10 @@ Project StateOf(const HubProject& project, double direct, const std::string& dat
   if (!known) {
     shown.state = ProjectState::kUnknown;
     shown.why =
-        project.held ? "held: " + project.held->edition.reason : ConditionWord(project.row.health.condition);
+        project.held ? "held: " + ReasonOf(*project.held) : ConditionWord(project.row.health.condition);
   } else if (project.held) {
     shown.state = ProjectState::kHeld;
-    shown.why = project.held->edition.reason;
+    shown.why = ReasonOf(*project.held);
   } else if (shown.since != date) {
     shown.state = ProjectState::kStale;
     shown.why = about.retired ? "retired" : ConditionWord(project.row.health.condition);

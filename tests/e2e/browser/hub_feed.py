@@ -1,6 +1,9 @@
 """A small feed of three projects for the story of a hub: always the same events on the days up to today, with the numbers that follow
 from them.
 
+Eleven computers are at Rosewood and Elm: ten earn 0.5, 1, ... 5 times as much at Rosewood, and Ada's 800 / 30 = 26.7 times. Their
+median is the sixth, 3; its 95 % range leaves out (11 - 1.96 x 3.32) / 2 = 2.25, so two, on each side: 1.5 to 4.5.
+
 Ada is at all three. Rosewood shows her id a, Skyline c, and Elm a, c and a again, so she is one person. Bob is at Rosewood and Skyline
 with id b; later his account at Skyline shows Ada's id, which Skyline alone says. Fifty more volunteers are at Rosewood alone. Skyline
 is silent from day 4 on, and Elm's last edition is held.
@@ -16,6 +19,9 @@ ID = {name: name * 32 for name in "abc"}
 HOST_ID = "9" * 32
 HELD = "user.gz has 40 % fewer accounts than the edition before"
 SILENT = "fetching the statistics has failed since 2026-01-02 03:04 UTC: user.gz (page): the server answered 200 with a web page"  # as a collector says it
+ASK = "Ask the project. If the files are right, stop the collector, run `cobblestone hub release 2 --config FILE`, and start it again."
+OPEN = "Open the address of the statistics in a browser."
+SHARED = 10  # computers of volunteers at Rosewood and Elm
 VOLUNTEERS = 50  # with 1 to 50
 UNBROKEN = "Supercalifragilisticexpialidocious" * 4  # the name of the last volunteer
 
@@ -86,6 +92,8 @@ def rosewood(feed, day, ada):
             feed.user(1, 100 + n, edition, n, at, f"{n:032x}", UNBROKEN if n == 50 else f"volunteer {n:02}", "Singapore" if n == 50 else "")
         feed.account(1, "TEAM", 5, edition, 4000, at, name="Planet Three")
         feed.account(1, "HOST", 900, edition, 800, at, cross_project_id=HOST_ID, owner=str(ADA))
+        for n in range(1, SHARED + 1):
+            feed.account(1, "HOST", 900 + n, edition, 5 * n, at, cross_project_id=f"{n:02x}" * 16, owner=str(100 + n))
     bob = 60 if day == 0 else 90
     if day in (0, 1):
         feed.user(1, BOB, edition, bob, at, ID["b"], "Bob", "Japan")
@@ -100,6 +108,8 @@ def elm(feed, day, ada):
     if day == 0:
         feed.account(2, "TEAM", 7, edition, 600, at, name="planet three")
         feed.account(2, "HOST", 901, edition, 30, at, cross_project_id=HOST_ID, owner="22")
+        for n in range(1, SHARED + 1):
+            feed.account(2, "HOST", 950 + n, edition, 10, at, cross_project_id=f"{n:02x}" * 16, owner="22")
     feed.edition(2, edition, "COMPLETE", at, **sums(1, ada))
 
 
@@ -125,6 +135,6 @@ def lines(start):
         for publish, totals in ((rosewood, ROSEWOOD), (elm, ELM), (skyline, SKYLINE)):
             if day < len(totals):
                 publish(feed, day, totals[day])
-    feed.edition(2, len(ELM) + 1, "HELD", start + LAST * DAY, reason=HELD)
-    feed.add(3, start + LAST * DAY, {"feed_health": {"condition": "FEED_CONDITION_UNREACHABLE", "reason": SILENT}})
+    feed.edition(2, len(ELM) + 1, "HELD", start + LAST * DAY, reason=f"{HELD}. What to do: {ASK}")
+    feed.add(3, start + LAST * DAY, {"feed_health": {"condition": "FEED_CONDITION_UNREACHABLE", "reason": f"{SILENT}. What to do: {OPEN}"}})
     return feed.lines

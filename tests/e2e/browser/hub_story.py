@@ -35,7 +35,7 @@ def check_projects(page, date):
     # 1300 of Ada, 90 of Bob, and 1 + 2 + ... + 50.
     p.check_equal(figure(1, "total"), money(1300 + 90 + 1275), "the credit of Rosewood")
     p.check_equal(figure(1, "users"), str(feed.VOLUNTEERS + 2), "the users of Rosewood")
-    p.check_equal(figure(1, "hosts"), "1", "the hosts of Rosewood")
+    p.check_equal(figure(1, "hosts"), str(feed.SHARED + 1), "the hosts of Rosewood")
     p.check_equal(figure(3, "total"), money(710), "the credit of Skyline, which is silent")
     p.check_equal(page.texts(".hub-cards .condition"), ["Fine", "No work", "Unreachable"], "the conditions")
     p.check("No jobs are ready to send." in page.text("[data-project='2']"), "the reason of the condition")
@@ -53,6 +53,21 @@ def check_projects(page, date):
     p.wait_for(lambda: any(date(3) in row and "−50" in row and "correction" in row for row in page.texts(".numbers tr")), "the day on which a total fell")
 
 
+def check_shared_hosts(page):
+    """What the same computers earn at another project: the median, and the range in which it lies."""
+    for project, other, expected in ((1, "Elm", [11, 3, 1.5, 4.5]), (2, "Rosewood", [11, 0.333, 0.222, 0.667])):
+        page.open(f"#/hub/project/{project}")
+        cards = [card for card in page.all("section.card") if card.text.startswith("The same hosts elsewhere")]
+        p.check_equal(len(cards), 1, f"the comparison of project {project}")
+        rows = [[cell.text for cell in row.find_elements("css selector", "th, td")] for row in cards[0].find_elements("css selector", "tbody tr")]
+        p.check_equal([row[0] for row in rows], [other], f"the projects with the same hosts as project {project}")
+        numbers = [float(number) for number in " to ".join(rows[0][1:]).split(" to ")]  # 3 or 3.00, by the last bit of an average
+        p.check_equal(numbers, expected, f"what the hosts of project {project} earn elsewhere: {rows[0]}")
+        p.check("not what the same work is worth" in cards[0].text, "what the comparison does not say")
+    page.open("#/hub/project/3")
+    p.check(not [card for card in page.all("section.card") if card.text.startswith("The same hosts")], "a project that is silent is not compared")
+
+
 def check_reasons(page):
     """Why a fetch failed and why an edition is held, on the list and on the project's own view, to be read on any screen."""
     failed = feed.SILENT[0].upper() + feed.SILENT[1:] + "."
@@ -61,6 +76,7 @@ def check_reasons(page):
         ("#/hub", "[data-project='3'] .condition-reason", failed), ("#/hub", "[data-project='2'] [data-held]", held),
         ("#/hub/project/3", ".condition-reason", failed), ("#/hub/project/2", ".hub-note[data-held]", held),
         ("#/hub/project/2", "section.card table .detail", feed.HELD),
+        ("#/hub/project/2", "[data-next-step] p", feed.ASK), ("#/hub/project/3", "[data-next-step] p", feed.OPEN),
     )  # fmt: skip
     for width in (p.WIDE, p.PHONE):
         page.resize(width)
@@ -124,7 +140,7 @@ def check_lists(page):
     page.open("#/hub/search?q=VOLUNTEER%200")
     p.check_equal(sorted(page.texts("main tbody th")), [f"volunteer 0{n}" for n in range(1, 10)], "people whose names begin so")
     page.open("#/hub/leaders/hosts?project=2")
-    p.check_equal(page.texts("main tbody .credit"), ["30.000000"], "the hosts of Elm")
+    p.check_equal(page.texts("main tbody .credit"), ["30.000000"] + ["10.000000"] * feed.SHARED, "the hosts of Elm")
     page.open(f"#/hub/host/{feed.HOST_ID}")
     p.check_equal(tile(page, "total"), money(830), "one computer at two projects")
 
@@ -156,6 +172,13 @@ def check_factors(page):
     cells = page.texts(".factor[data-class=cuda] tbody tr > *")
     expected = [cell for name, value in zip(("Rosewood", "Elm", "Skyline"), feed.SCALES) for cell in (name, f"{value:.4f}", "33.3 %", "500.0", "1")]
     p.check_equal(cells, expected, "its projects, with value, weight, recent credit (halved after a week) and number of versions")
+    # Whoever of the three lies, the median is a value of the two others, and without one of them the default of 0.1 applies.
+    p.check_equal(
+        page.text(".factor[data-class=cuda] [data-reach]"),
+        "No single project could have moved it below 0.1000 or above 0.5000, whatever it reported. If one of the 3 fell silent, the factor would return to the default in steps.",
+        "what one project could have done",
+    )
+    p.check(not page.all(".factor[data-class=opencl_ati] [data-reach]"), "a default has no bounds")
     left = page.text(".factor[data-class=opencl_ati] .left-out")
     p.check("Skyline" in left and "the version has too few samples" in left, f"what was left out, and why: {left}")
     p.check_equal(tile(page, "sequence"), str(feed.LAST + 1), "one computation each day of hub time")
@@ -174,6 +197,7 @@ def story():
         p.check_equal(page.texts(".nav a"), ["Projects", "Leaders", "Countries", "Factors", "Refused"], "the views of a hub")
         check_projects(page, date)
         check_reasons(page)
+        check_shared_hosts(page)
         check_person(page, date)
         for check in (check_lists, check_countries, check_factors):
             check(page)

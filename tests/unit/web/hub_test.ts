@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { hashOf, parseRoute, type Route } from "../../../services/gateway/web/src/base/route";
 import { placedOn, plainName, shadeOf } from "../../../services/gateway/web/src/hub/places";
 import { bucketsOf, layersOf } from "../../../services/gateway/web/src/hub/stack";
-import type { HubProject, PersonDay, Row } from "../../../services/gateway/web/src/hub/types";
-import { ageWords, conditionWords, inCobblestones, sentence, standingWords, unknownWords, webAddress } from "../../../services/gateway/web/src/hub/words";
+import type { Factor, HubProject, PersonDay, Row } from "../../../services/gateway/web/src/hub/types";
+import { ageWords, conditionWords, inCobblestones, reachWords, sentence, standingWords, unknownWords, webAddress } from "../../../services/gateway/web/src/hub/words";
 import { stacked } from "../../../services/gateway/web/src/parts/stack";
 
 test("layers of a history are the projects by credit, and the smallest share one layer", () => {
@@ -97,4 +97,15 @@ test("a reason is a sentence, and a condition that is not known claims nothing",
   assert.deepEqual(["the server answered 503", "Fine.", "is it down?", " ", ""].map(sentence), ["The server answered 503.", "Fine.", "Is it down?", "", ""]);
   assert.equal(conditionWords("unknown").name, "Not known");
   assert.equal(conditionWords("unknown").meaning, "The hub has not asked about its condition yet, or it does not say.");
+});
+
+test("the reach of one project is said with both bounds, and never where there are none", () => {
+  const factor = (more: Partial<Factor>) => ({ factor: 0.3, target: 0.3, contributions: [{}, {}, {}], ...more }) as Factor;
+  const reach = { least: 0.25, greatest: 0.4, silence_is_default: false };
+  assert.equal(reachWords(factor({ reach })), "No single project could have moved it below 0.2500 or above 0.4000, whatever it reported.");
+  // Before the factor has reached its target, the bounds are those of the target.
+  assert.match(reachWords(factor({ reach, factor: 0.2 })), /moved the median below 0\.2500/);
+  assert.match(reachWords(factor({ reach: { ...reach, silence_is_default: true } })), /If one of the 3 fell silent, the factor would return to the default in steps\.$/);
+  assert.equal(reachWords(factor({ reach: { least: 0, greatest: null, silence_is_default: false } })), "Too few projects: a single one could have moved it to any value.");
+  assert.equal(reachWords(factor({})), "");
 });

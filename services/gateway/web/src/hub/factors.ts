@@ -7,7 +7,7 @@ import type { Context, View } from "../views/view";
 import { ask, projectLink } from "./pieces";
 import { kMostLayers } from "./stack";
 import type { Factor, Factors, LeftOut } from "./types";
-import { resourceWords } from "./words";
+import { reachWords, resourceWords } from "./words";
 
 const kHistory = 24; // computations in the chart
 const classOf = (factor: Factor) => `${factor.plan_class} (${resourceWords(factor.resource)})`;
@@ -82,6 +82,7 @@ function factorCard(factor: Factor): HTMLElement {
       h("p", { class: "factor-value" }, format.number(value), factor.is_default && h("span", { class: "mark warn" }, "default"))),
     factor.is_default ? h("p", { class: "soft" }, "Too few projects have both kinds of versions, so the default is used.")
       : h("p", { class: "soft" }, value === target ? "The weighted median of the projects' values." : `The weighted median is ${format.number(target)}; the factor follows it in limited steps.`),
+    factor.reach !== undefined && h("p", { class: "soft", "data-reach": "" }, reachWords(factor)),
     factor.contributions.length > 0 && [
       picture(factor),
       table(`Projects behind the factor of ${factor.plan_class}`, [

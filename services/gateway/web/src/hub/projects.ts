@@ -28,6 +28,12 @@ function warnings(project: HubProject): Child {
   ];
 }
 
+// What the hub's operator does about a fetch that fails and about held files.
+function nextSteps(project: HubProject): Child {
+  const steps = [project.condition_next_step, project.held_next_step].filter((step) => step !== undefined && step !== "");
+  return steps.length > 0 && h("section", { class: "card", "data-next-step": "" }, h("h2", {}, "What the operator of this hub can do"), steps.map((step) => h("p", {}, step)));
+}
+
 function known(project: HubProject): boolean {
   return project.complete_edition > 0 || project.mode === "direct";
 }
@@ -154,6 +160,7 @@ export async function projectView(context: Context, of: Id): Promise<View> {
     h("div", { class: "title-row" }, h("h1", { tabindex: -1 }, project.name || `Project ${of}`), pill(project.condition)),
     h("p", { class: "lead" }, h("span", { class: "condition-reason" }, conditionText(project)), " ", age(project), "."),
     warnings(project),
+    nextSteps(project),
     tiles([
       { label: "Total credit", value: has ? creditOr(project.total) : format.kMissing, note: format.toNumber(project.points_per_cobblestone) === 1 ? "Cobblestones" : "points of the project", key: "total" },
       { label: "Recent average", value: has && project.rac !== undefined ? rac(project.rac) : format.kMissing, note: "a day, now", key: "rac" },

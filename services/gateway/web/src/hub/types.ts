@@ -33,11 +33,13 @@ export interface HubProject {
   points_per_cobblestone: Double;
   condition: string;
   condition_reason?: string;
+  condition_next_step?: string; // for the hub's operator
   condition_time: Double;
   app_versions: number;
   complete_edition: number;
   held_edition: number;
   held_reason?: string;
+  held_next_step?: string;
   published_time?: Double;
   unknown_since?: Double; // 0: known
   users?: number;
@@ -155,12 +157,20 @@ export interface LeftOut {
   words: string;
 }
 
+// Between which targets any single project could have moved a factor.
+export interface Reach {
+  least: Double;
+  greatest: Double | null; // null: no bound
+  silence_is_default: boolean;
+}
+
 export interface Factor {
   plan_class: string;
   resource: string;
   factor: Double;
   target: Double;
   is_default: boolean;
+  reach?: Reach; // absent if is_default
   contributions: { project: Id; name: string; credit: Double; weight: Double; value: Double; app_versions: Id[] }[];
   left_out: LeftOut[];
 }

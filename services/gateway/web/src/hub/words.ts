@@ -1,7 +1,7 @@
 // Conditions of projects and standings of ids, in sentences.
 import * as format from "../base/format";
 import type { CreditText, Double } from "../base/types";
-import type { HubProject } from "./types";
+import type { Factor, HubProject } from "./types";
 
 interface Words {
   name: string;
@@ -82,4 +82,14 @@ export function resourceWords(resource: string): string {
 // An address from a feed; only web addresses become links.
 export function webAddress(url: string): string | null {
   return /^https?:\/\/[^\s"'<>]+$/i.test(url) ? url : null;
+}
+
+// What one project that lies could have done to a factor; empty if no report counts.
+export function reachWords(factor: Factor): string {
+  const reach = factor.reach;
+  if (reach === undefined) return "";
+  if (reach.greatest === null) return "Too few projects: a single one could have moved it to any value.";
+  const subject = format.toNumber(factor.factor) === format.toNumber(factor.target) ? "it" : "the median";
+  const bounds = `No single project could have moved ${subject} below ${format.number(format.toNumber(reach.least))} or above ${format.number(format.toNumber(reach.greatest))}, whatever it reported.`;
+  return reach.silence_is_default ? `${bounds} If one of the ${factor.contributions.length} fell silent, the factor would return to the default in steps.` : bounds;
 }
