@@ -30,7 +30,7 @@ class Indexer {
       if (!schedule_.Due(rows, now_)) continue;
       const double begun = now_;
       now_ += per_account_ * static_cast<double>(rows.positions[0]);
-      schedule_.Built(rows, begun, now_);
+      schedule_.Built(rows, now_, now_ - begun);
       busy_ += now_ - begun;
       ended.push_back(now_);
     }
@@ -79,8 +79,8 @@ TEST(IndexSchedule, SpendsLittleOnBuildsDuringAnImportAndBuildsSoonAfterIt) {
   // A tenth of the time, and somewhat more because each build has more accounts than the one that it waited for.
   EXPECT_LT(hub.busy(), 0.15 * (imported - begun));
   const double once = 2e-6 * static_cast<double>(accounts);
-  // The last build took up to `once`, so the next one may have to wait for four times that.
-  const auto ended = hub.Watch(RowsOf(1000, accounts), imported + 12 + 5 * once + 1);
+  // The last build took up to `once`, 60 s, so the next one may have to wait for as long.
+  const auto ended = hub.Watch(RowsOf(1000, accounts), imported + 12 + 2 * once + 1);
   ASSERT_EQ(ended.size(), 1u);
 }
 
@@ -117,6 +117,21 @@ TEST(IndexSchedule, WaitsLongerForEventsThatChangeNoEdition) {
   const auto ended = hub.Watch(RowsOf(0, 5000001), 1000);
   ASSERT_EQ(ended.size(), 1u);
   EXPECT_GE(ended[0], 110 + 19 * 10);
+}
+
+// A build that took ten minutes beside other work, but 40 s of CPU, is not a reason to wait for forty minutes.
+TEST(IndexSchedule, AfterABusyTimeReadersWaitForAMinuteAtMost) {
+  IndexSchedule schedule;
+  ASSERT_TRUE(schedule.Due(RowsOf(1, 1000), 100));
+  schedule.Built(RowsOf(1, 1000), 700, 40);
+  EXPECT_FALSE(schedule.Due(RowsOf(2, 1001), 701));
+  EXPECT_FALSE(schedule.Due(RowsOf(2, 1001), 759));
+  EXPECT_TRUE(schedule.Due(RowsOf(2, 1001), 760));
+  // Builds that cost more leave at least half of a core.
+  schedule.Built(RowsOf(2, 1001), 1000, 90);
+  EXPECT_FALSE(schedule.Due(RowsOf(3, 1002), 1001));
+  EXPECT_FALSE(schedule.Due(RowsOf(3, 1002), 1089));
+  EXPECT_TRUE(schedule.Due(RowsOf(3, 1002), 1090));
 }
 
 // While partitions are at different moments, events arrive, though the look before showed the same rows.

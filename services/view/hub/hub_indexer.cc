@@ -1,6 +1,7 @@
 #include "services/view/hub/hub_indexer.h"
 
 #include <chrono>
+#include <ctime>
 #include <utility>
 
 #include "common/base/thread.h"
@@ -15,6 +16,13 @@ constexpr double kLookEvery = 0.5;  // s
 
 double SteadyNow() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// CPU seconds of the calling thread.
+double ThreadCpu() {
+  timespec used{};
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) != 0) return 0;
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
 }  // namespace
@@ -59,6 +67,7 @@ void HubIndexer::Run() {
       continue;
     }
     const double begun = SteadyNow();
+    const double cpu = ThreadCpu();
     if (!schedule.Due(*rows, begun)) continue;
     auto built = BuildHubIndex(*rows, lists_.now(), lists_.index().get(), stopped);
     if (!built.ok()) {
@@ -66,7 +75,7 @@ void HubIndexer::Run() {
       continue;
     }
     const double ended = SteadyNow();
-    schedule.Built(*rows, begun, ended);
+    schedule.Built(*rows, ended, ThreadCpu() - cpu);
     warned_.clear();
     lists_.Publish(std::move(*built), ended - begun);
   } while (!Wait(kLookEvery));

@@ -8,7 +8,8 @@ namespace cobblestone::view {
 namespace {
 
 constexpr double kLeastPause = 1;  // s between two builds
-// Times the duration of a build.
+constexpr double kLongestPause = 60;  // s, or the cost of a build if that is more
+// Times the cost of a build.
 constexpr double kPauseForEdition = 4;
 constexpr double kWaitWhileArriving = 9;
 constexpr double kWaitForEvents = 19;
@@ -33,16 +34,17 @@ bool IndexSchedule::Due(const HubRows& rows, double now) {
   if (!stale_) stale_ = now;
   if (now - ended_ < kLeastPause) return false;
   const bool edition = last_.editions != indexed_->editions;
-  const double quiet = took_ < kShortBuild ? 0 : std::min(kQuiet * took_, kLongestQuiet);
-  if (edition && now - changed_ >= quiet) return now - ended_ >= kPauseForEdition * took_;
-  return now - *stale_ >= (edition ? kWaitWhileArriving : kWaitForEvents) * took_;
+  const double quiet = cost_ < kShortBuild ? 0 : std::min(kQuiet * cost_, kLongestQuiet);
+  const double pause = std::max(cost_, std::min(kPauseForEdition * cost_, kLongestPause));
+  if (edition && now - changed_ >= quiet) return now - ended_ >= pause;
+  return now - *stale_ >= (edition ? kWaitWhileArriving : kWaitForEvents) * cost_;
 }
 
-void IndexSchedule::Built(const HubRows& rows, double begun, double ended) {
+void IndexSchedule::Built(const HubRows& rows, double ended, double cost) {
   indexed_ = {.editions = rows.editions, .positions = rows.positions};
   stale_.reset();
   ended_ = ended;
-  took_ = ended - begun;
+  cost_ = cost;
 }
 
 }  // namespace cobblestone::view
