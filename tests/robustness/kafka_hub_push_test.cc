@@ -1,9 +1,11 @@
 // A project on one Kafka cluster sends its accounts to a hub on another one, over a link that cuts, repeats, delays and
-// reorders requests. Sender, worker and gateway are killed meanwhile.
+// reorders requests. Sender, worker and gateway are killed meanwhile, the sender's token is revoked and replaced, and the clocks
+// of the hub are three days behind.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <memory>
@@ -19,10 +21,19 @@
 namespace cobblestone::testing {
 namespace {
 
-std::unique_ptr<Served> Gateway(const KafkaWorld& world, const TempDir& dir) {
+constexpr std::chrono::seconds kHubClockOff = -std::chrono::hours(72);
+constexpr std::string_view kNewToken = "a-new-token-0123456789";
+
+std::unique_ptr<Served> Gateway(const KafkaWorld& world, const TempDir& dir,
+                                std::chrono::seconds clock_off = {}) {
+  std::vector<std::pair<std::string, std::string>> environment;
+  if (clock_off.count() != 0)
+    environment = {{"LD_PRELOAD", COBBLESTONE_OTHER_CLOCK},
+                   {"COBBLESTONE_OTHER_CLOCK", std::to_string(clock_off.count())}};
   auto served = std::make_unique<Served>(std::make_unique<Background>(
       dir.path(),
-      std::vector<std::string>{"gateway", "--config", world.ConfigOf("gateway"), "--listen", "127.0.0.1:0"}));
+      std::vector<std::string>{"gateway", "--config", world.ConfigOf("gateway"), "--listen", "127.0.0.1:0"},
+      "", environment));
   EXPECT_TRUE(served->Start()) << served->process().err();
   return served;
 }
@@ -32,28 +43,36 @@ void Kill(Background& process) {
   (void)process.Wait();
 }
 
+void WriteSecret(const std::string& path, const std::string& text) {
+  std::remove(path.c_str());
+  std::ofstream(path) << text << "\n";
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+}
+
 TEST(KafkaHubPush, AccountsOfOneClusterReachTheHubOfAnotherExactly) {
   const TempDir dir;
   WriteTokens(dir / "tokens");
-  std::ofstream(dir / "token") << kIngestToken << "\n";
-  ASSERT_EQ(::chmod((dir / "token").c_str(), 0600), 0);
-  const std::string gateway =
-      "gateway: {rate_limit: 100000, rate_burst: 100000, follow: commits, tokens_file: \"" +
-      (dir / "tokens") + "\"}\n";
+  const std::string readers = "read " + std::string(kReadToken);
+  WriteSecret(dir / "hub-tokens", readers + "\ningest 4 feeds " + std::string(kIngestToken));
+  WriteSecret(dir / "token", std::string(kIngestToken));
+  const auto gateway = [&dir](const std::string& tokens) {
+    return "gateway: {rate_limit: 100000, rate_burst: 100000, follow: commits, tokens_file: \"" +
+           (dir / tokens) + "\"}\n";
+  };
   BadLink link;
   const auto hub_broker = TestBroker::Dedicated(1);
   const auto project_broker = TestBroker::Dedicated(1);
   const KafkaWorld hub(*hub_broker, std::vector<Event>(),
-                       {.partitions = 3, .kafka = "", .more = gateway + "role: hub\n"});
+                       {.partitions = 3, .kafka = "", .more = gateway("hub-tokens") + "role: hub\n"});
   const KafkaWorld project(
       *project_broker, std::vector<Event>(),
       {.partitions = 3,
        .kafka = "",
-       .more = gateway + "hub: {url: \"" + link.url() + "\", push_token_file: \"" + (dir / "token") +
+       .more = gateway("tokens") + "hub: {url: \"" + link.url() + "\", push_token_file: \"" + (dir / "token") +
                "\", push_interval: 1 s, factors: false}\n"
                "projects: [{id: 1, name: Fold, hub_project: 4}]\n"});
-  auto hub_worker = hub.Worker("a");
-  auto hub_gateway = Gateway(hub, dir);
+  auto hub_worker = hub.Worker("a", "", kHubClockOff);
+  auto hub_gateway = Gateway(hub, dir, kHubClockOff);
   link.SetServer(hub_gateway->url());
   auto project_worker = project.Worker("a");
   auto sender = Gateway(project, dir);
@@ -78,13 +97,19 @@ TEST(KafkaHubPush, AccountsOfOneClusterReachTheHubOfAnotherExactly) {
       sender = Gateway(project, dir);
     } else if (batch == 1) {
       Kill(hub_gateway->process());
-      hub_gateway = Gateway(hub, dir);
+      hub_gateway = Gateway(hub, dir, kHubClockOff);
       link.SetServer(hub_gateway->url());
     } else if (batch == 2) {
       Kill(*hub_worker);
-      hub_worker = hub.Worker("a");
+      hub_worker = hub.Worker("a", "", kHubClockOff);
+      WriteSecret(dir / "hub-tokens", readers);
+      const auto unknown = [](const Reply& one) { return one.status == 401; };
+      EXPECT_EQ(hub_gateway->GetUntil("/api/v1/health", unknown, kIngestToken).status, 401);
     }
   }
+  ASSERT_TRUE(sender->process().WaitFor("401"));
+  WriteSecret(dir / "hub-tokens", readers + "\ningest 4 feeds " + std::string(kNewToken));
+  WriteSecret(dir / "token", std::string(kNewToken));
   link.Heal();
   ExpectSameAtHub(*ReferenceOf(dir), *hub_gateway);
   EXPECT_GT(link.Count(LinkFault::kNone), 0);
