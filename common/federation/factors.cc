@@ -72,7 +72,7 @@ bool ReportOrder(const VersionReport* a, const VersionReport* b) {
 }
 
 struct Weighted {
-  double value = 0;   // above 0 and finite; 0 or infinite: a lie, of one item at most
+  double value = 0;   // finite, above 0; in ReachOfOneProject one item may be 0 or infinite
   double weight = 0;  // finite, above 0
 };
 
@@ -281,13 +281,14 @@ Factors ComputeFactors(std::span<const VersionReport> reports, const FactorRules
   return made;
 }
 
-// Each contributing project in turn tells the smallest and the largest value, with the largest weight. This is enough:
+// Each contributing project in turn reports the smallest and the largest value, with the largest weight. This is enough:
 // - The median does not fall if a value rises.
 // - A liar's larger weight also raises the level of the cap, and so the weights of other capped projects. Those at or below
 //   a value x gain more by it than the liar only if they have more than half of the weight. Then the median is at most x
 //   whatever the liar reports; the same holds above x.
-// - One more project has no more reach than the contributing one with the least value (upwards) or the greatest: that one
-//   also takes its own weight away from the other side. Without a project the median lies between those of its lies.
+// - A new project moves the median upwards by no more than the contributing project with the smallest value does, because
+//   that project also takes its own weight away from the lower side; downwards likewise. If a project is silent, the median
+//   lies between the medians of its two lies.
 std::optional<Reach> ReachOfOneProject(const Factor& factor, const FactorRules& rules) {
   if (factor.is_default || factor.contributions.empty()) return std::nullopt;
   double least = HUGE_VAL;

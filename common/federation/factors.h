@@ -128,8 +128,8 @@ struct Factor {
   }
 };
 
-// Between which targets one project alone could have moved a factor, all other reports as they were: over every scale and
-// every recent credit that one of the contributing projects, or one more project, might have reported, and over silence.
+// Between which targets one project alone could have moved a factor, all other reports as they were. The project is a
+// contributing one or a new one. It may report any scale and any recent credit, or fall silent.
 struct Reach {
   double least = 0;                // 0: no bound, one project decides
   std::optional<double> greatest;  // absent: no bound

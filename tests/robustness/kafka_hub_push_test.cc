@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/e2e/gateway_process.h"
@@ -64,13 +67,13 @@ TEST(KafkaHubPush, AccountsOfOneClusterReachTheHubOfAnotherExactly) {
   const auto project_broker = TestBroker::Dedicated(1);
   const KafkaWorld hub(*hub_broker, std::vector<Event>(),
                        {.partitions = 3, .kafka = "", .more = gateway("hub-tokens") + "role: hub\n"});
-  const KafkaWorld project(
-      *project_broker, std::vector<Event>(),
-      {.partitions = 3,
-       .kafka = "",
-       .more = gateway("tokens") + "hub: {url: \"" + link.url() + "\", push_token_file: \"" + (dir / "token") +
-               "\", push_interval: 1 s, factors: false}\n"
-               "projects: [{id: 1, name: Fold, hub_project: 4}]\n"});
+  const KafkaWorld project(*project_broker, std::vector<Event>(),
+                           {.partitions = 3,
+                            .kafka = "",
+                            .more = gateway("tokens") + "hub: {url: \"" + link.url() +
+                                    "\", push_token_file: \"" + (dir / "token") +
+                                    "\", push_interval: 1 s, factors: false}\n"
+                                    "projects: [{id: 1, name: Fold, hub_project: 4}]\n"});
   auto hub_worker = hub.Worker("a", "", kHubClockOff);
   auto hub_gateway = Gateway(hub, dir, kHubClockOff);
   link.SetServer(hub_gateway->url());

@@ -79,6 +79,9 @@ TEST(FeedReason, IsSplitAtTheLastPlace) {
   const std::string text = wire::ReasonWithStep("name: a. What to do: b", "Ask.");
   EXPECT_EQ(wire::SplitReason(text).reason, "name: a. What to do: b");
   EXPECT_EQ(wire::SplitReason(text).step, "Ask.");
+  // What a project says does not become a step, where there is none.
+  EXPECT_EQ(wire::SplitReason(wire::ReasonWithStep("name: a. What to do: b. What to do: c", "")).step, "");
+  EXPECT_EQ(wire::ReasonWithStep("name: a. What to do: b", ""), "name: a; What to do: b");
   EXPECT_EQ(wire::SplitReason("no step").reason, "no step");
   EXPECT_EQ(wire::SplitReason("no step").step, "");
 }

@@ -135,7 +135,7 @@ Counted CountMeasured(std::span<const Claim> claims, double cap) {
   return counted.claims.empty() ? CountClaims(claims, 0, cap) : counted;
 }
 
-// Cobblestones, by the size estimate. Absent: the host of a claim that counts is calibrated.
+// The default claim, Cobblestones. Absent: the host of a claim that counts is calibrated.
 std::optional<double> MostForNewHosts(std::span<const Claim> claims, const Counted& counted,
                                       const Constants& constants) {
   for (const std::uint32_t flags : counted.flags) {

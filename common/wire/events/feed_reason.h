@@ -11,7 +11,10 @@ inline constexpr std::string_view kWhatToDo = ". What to do: ";
 
 inline std::string ReasonWithStep(std::string_view reason, std::string_view step) {
   std::string text(reason);
-  if (!step.empty()) text.append(kWhatToDo).append(step);
+  if (!step.empty()) return text.append(kWhatToDo).append(step);
+  // The words of a project must not pass for a step.
+  for (std::size_t at = text.find(kWhatToDo); at != std::string::npos; at = text.find(kWhatToDo, at))
+    text[at] = ';';
   return text;
 }
 

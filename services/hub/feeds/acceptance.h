@@ -77,8 +77,8 @@ class ChangedTotals {
   std::vector<Change> sample_;
   std::uint64_t changed_ = 0;
   std::uint64_t every_ = 1;  // one in so many is sampled
-  std::unordered_map<credit::MicroCredit, std::uint32_t>
-      holders_;  // by total of the sample, in the last file
+  // How many accounts of the last file had each total of the sample.
+  std::unordered_map<credit::MicroCredit, std::uint32_t> holders_;
 };
 
 // How the records differ from those of the last accepted file; the caller, who knows those, calls Note for each record
@@ -87,8 +87,8 @@ struct RecordChanges {
   std::uint64_t missing = 0;   // ids of the last file that are not in this one
   std::uint64_t appeared = 0;  // ids that are new, or were missing
   std::uint64_t compared = 0;  // ids that are in both
-  std::uint64_t replaced =
-      0;                   // of those, records with another LastingElement(): they are about other accounts
+  // Of those, records with another LastingElement(): they are about other accounts.
+  std::uint64_t replaced = 0;
   std::uint64_t fell = 0;  // of those, records whose total is smaller than before
   credit::MicroTotal fallen = 0;
   std::uint64_t multiplied = 0;          // of those, records that had credit, and have at least twice as much

@@ -7,7 +7,7 @@ namespace cobblestone::view {
 
 namespace {
 
-constexpr double kLeastPause = 1;  // s between two builds
+constexpr double kLeastPause = 1;     // s between two builds
 constexpr double kLongestPause = 60;  // s, or the cost of a build if that is more
 // Times the cost of a build.
 constexpr double kPauseForEdition = 4;

@@ -338,6 +338,19 @@ test("robust: a claim from the estimate counts only without one from a measureme
   assert.equal(settle(two, two.claim!).rule, "low_average");
 });
 
+// A host that hardly fails is new to a version, not to the app.
+test("robust: a single result of a new host may be worth more than the estimate, by its reliability", () => {
+  const grant = structuredClone(recorded.find(({ rule, grant: { claim, other_claims } }) => rule === "own" && claim!.policy === "robust" &&
+    other_claims.length === 0 && claim!.flags.includes("uncalibrated"))!.grant);
+  const claim = grant.claim!;
+  claim.reliability = 1.02;
+  claim.pfc = 1.02 * Number(claim.facts.fpops_est);
+  claim.min_avg_pfc = 0;
+  claim.claimed = (claim.pfc * 200) / 86400e9;
+  grant.credit_before_rounding = String(claim.claimed);
+  assert.equal(settle(grant, claim).rule, "own");
+});
+
 test("robust: flags and modes that mean something else", () => {
   assert.deepEqual(marksOf(["uncalibrated", "over_budget", "rising"], "robust").map((m) => [m.name, m.warns]),
     [["New host", false], ["Cut by the budget", true], ["Rising reports", true]]);

@@ -178,8 +178,9 @@ export function settle(grant: Grant, claim: Claim): Settlement {
     if (deciding.every((p) => hasFlag(p.claim, "uncalibrated"))) {
       // The app's mean of this claim: that of another claim is not recorded, but seldom differs.
       const mean = toNumber(claim.min_avg_pfc);
-      const most = toNumber(claim.facts.fpops_est) * (mean > 0 ? mean : 1) * creditOfFlop(parts, Infinity);
-      if (worth > most && !near(worth, most)) return done("new_hosts", most);
+      const flops = toNumber(claim.facts.fpops_est) * (mean > 0 ? mean : 1) * toNumber(claim.reliability ?? 1);
+      const byDefault = flops * creditOfFlop(parts, Infinity);
+      if (worth > byDefault && !near(worth, byDefault)) return done("new_hosts", byDefault);
     }
     if (roughAlone) return done("rough_alone", worth);
     return done(within.length === 1 ? "own" : "low_average", worth);
