@@ -7,6 +7,14 @@ import contextlib
 import hub_feed as feed
 import page as p
 
+# Keeps each address that is shown, with its heading.
+KEEP_PLACES = """
+window.places = [];
+const root = document.documentElement;
+new MutationObserver(() => window.places.push([root.dataset.shown, document.querySelector('h1').textContent]))
+  .observe(root, { attributes: true, attributeFilter: ['data-shown'] });
+"""
+
 
 def tile(page, key):
     return p.digits(page.text(f".tile[data-key={key}] .value"))
@@ -93,8 +101,10 @@ def check_reasons(page):
 def check_person(page, date):
     page.open("#/hub")
     page.one("#search").send_keys(feed.ID["c"])
+    page.driver.execute_script(KEEP_PLACES)
     page.click(".head .search button")
     p.wait_for(lambda: page.shown().startswith("#/hub/person/"), "the person of an id")
+    p.check_equal(page.driver.execute_script("return window.places"), [[page.shown(), "Ada Lovelace"]], "the search forwards and is not shown at her address")
     p.check_equal(tile(page, "total"), money(feed.ADAS_TOTAL), "the sum of her accounts")
     p.check_equal(tile(page, "accounts"), "3", "her accounts")
     p.check("Rank 1 of" in page.text(".tile[data-key=total] .note"), f"her rank: {page.text('.tile[data-key=total]')}")

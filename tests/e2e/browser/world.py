@@ -266,12 +266,16 @@ def world(program, **how):
 
 
 def run_story(story, here, *more):
+    """What is wrong, or nothing."""
     begin = time.monotonic()
-    done = subprocess.run([sys.executable, os.path.join(HERE, story + "_story.py"), here.base, *more], check=False).returncode == 0
-    if not done:
-        print(f"world.py: {story} failed after {time.monotonic() - begin:.0f} s; the newest lines of the program:", file=sys.stderr)
-        print(*here.log_text().splitlines()[-30:], sep="\n", file=sys.stderr)
-    return done
+    command = [sys.executable, os.path.join(HERE, story + "_story.py"), here.base, *more]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    print(done.stdout, end="", flush=True)
+    if done.returncode == 0:
+        return []
+    print(f"world.py: {story} failed after {time.monotonic() - begin:.0f} s; the newest lines of the program:", file=sys.stderr)
+    print(*here.log_text().splitlines()[-30:], sep="\n", file=sys.stderr)
+    return ["".join(done.stdout.splitlines()[-1:]) or f"{story}_story.py ended with {done.returncode}"]
 
 
 def main():
@@ -301,33 +305,34 @@ def main():
             here.take(HISTORY, "history")
             here.settle()
             here.flow(here.fill(60000))
-            wrong += [story for story in open_stories if not run_story(story, here, *more.get(story, []))]
+            for story in open_stories:
+                wrong += run_story(story, here, *more.get(story, []))
     if "running" in options.stories:
         with world(options.program) as here:
             here.climate()
             here.settle()
-            wrong += [] if run_story("running", here, *more["running"]) else ["running"]
+            wrong += run_story("running", here, *more["running"])
             views = [f"#/p/{CLIMATE_PROJECT}/result/{result}" for result in (RUNNING, SETTLED, KEPT)]
-            wrong += [] if run_story("access", here, *more["access"], "--views", *views) else ["access, of running jobs"]
+            wrong += run_story("access", here, *more["access"], "--views", *views)
     if "adopted" in options.stories:
         with world(options.program) as here:
             here.adopted()
             here.settle()
-            wrong += [] if run_story("adopted", here, *more["adopted"]) else ["adopted"]
+            wrong += run_story("adopted", here, *more["adopted"])
             # With names wider than a phone.
-            wrong += [] if run_story("access", here, *more["access"], "--views", *LONG_VIEWS) else ["access, with long names"]
+            wrong += run_story("access", here, *more["access"], "--views", *LONG_VIEWS)
     if "watch" in options.stories:
         with world(options.program) as here:
             here.watched()
             here.settle()
-            wrong += [] if run_story("watch", here, *more["watch"], *pictures) else ["watch"]
+            wrong += run_story("watch", here, *more["watch"], *pictures)
     if "hub" in options.stories:
         with world(options.program, role="hub") as here:
             start = hub_feed.start_of(time.time())
             here.hub(start)
             here.settle()
-            wrong += [] if run_story("hub", here, "--start", str(start)) else ["hub"]
-            wrong += [] if run_story("access", here, *more["access"], "--views", *HUB_VIEWS) else ["access, of a hub"]
+            wrong += run_story("hub", here, "--start", str(start))
+            wrong += run_story("access", here, *more["access"], "--views", *HUB_VIEWS)
     for story, how in closed.items():
         if story not in options.stories:
             continue
@@ -335,9 +340,9 @@ def main():
             with here.fill(2000) as events:
                 here.step(events, 0)
             here.settle()
-            wrong += [] if run_story(story, here, *more[story]) else [story]
+            wrong += run_story(story, here, *more[story])
     if wrong:
-        sys.exit(f"world.py: {', '.join(wrong)}: see above")
+        sys.exit("world.py: some stories failed:\n" + "\n".join(wrong))
 
 
 main()

@@ -143,7 +143,8 @@ class Page {
     this.loading?.abort();
     const mine = new AbortController();
     this.loading = mine;
-    const route = parseRoute(location.hash);
+    const place = location.hash;
+    const route = parseRoute(place);
     const context: Context = {
       signal: mine.signal,
       projects: [],
@@ -166,11 +167,12 @@ class Page {
     } finally {
       clearTimeout(waiting);
     }
-    if (mine.signal.aborted) return;
+    // The address changes before its event arrives, also if this view forwards to another one.
+    if (mine.signal.aborted || location.hash !== place) return;
     this.loading = null;
     this.shown?.abort(); // the previous view ends here
     this.shown = mine;
-    this.swap(route, view);
+    this.swap(place, route, view);
   }
 
   private wait(): void {
@@ -181,7 +183,7 @@ class Page {
     replace(this.main, h("p", { class: "loading" }, "Asking the gateway …"));
   }
 
-  private swap(route: Route, view: View): void {
+  private swap(place: string, route: Route, view: View): void {
     this.progress.hidden = true;
     this.main.removeAttribute("aria-busy");
     if (view.project !== undefined) localStorage.setItem(kProjectKey, String(view.project));
@@ -190,7 +192,6 @@ class Page {
     replace(this.main, view.node, !view.ownAsOf && asOfLine(view.asOf, () => void this.show()));
     this.drawFoot();
     // A focused heading makes screen readers announce a new place. Not on the first load, or for the same place.
-    const place = location.hash;
     if (this.drawn && this.place !== place) {
       window.scrollTo(0, 0);
       this.main.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
