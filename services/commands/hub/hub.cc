@@ -58,8 +58,8 @@ Result<std::string> FeedsDirectory(const settings::RunSettings& settings) {
   return settings.data_directory + "/feeds";
 }
 
-constexpr unsigned kSlowProjects = 2;      // that may wait for their servers while all cores work for others
-constexpr std::size_t kLongestKey = 8192;  // bytes, of a public key in PEM form
+constexpr unsigned kWaitingProjects = 6;  // for their servers or for the hub, while all cores work for others
+constexpr std::size_t kLongestKey = 8192;    // bytes, of a public key in PEM form
 constexpr std::size_t kLongestDetail = 200;  // bytes, of why the hub refused an event
 
 Result<std::vector<hub::CollectedProject>> CollectedOf(const settings::RunSettings& settings) {
@@ -163,7 +163,7 @@ int RunCollect(const CollectOptions& options) {
       .directory = *directory,
       .projects = std::move(*projects),
       .fetcher = {.ca_file = options.ca_file, .private_addresses = options.private_addresses},
-      .threads = std::max(1u, std::thread::hardware_concurrency()) + kSlowProjects,
+      .threads = std::max(1u, std::thread::hardware_concurrency()) + kWaitingProjects,
       .once = options.once};
   if (wanted.projects.empty())
     return ReportError(Status::InvalidArgument(

@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "common/base/thread.h"
+
 namespace cobblestone::hub {
 
 namespace {
@@ -105,6 +107,7 @@ class Rounds {
   };
 
   void Serve(Fetcher& fetcher) {
+    LowerThreadPriority();  // a hub on the same machine takes in what is sent, and answers, before more is read
     std::unique_lock lock(mutex_);
     for (;;) {
       ready_.wait(lock, [this] { return closed_ || !waiting_.empty(); });
