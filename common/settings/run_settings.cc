@@ -246,10 +246,19 @@ class Reader {
   }
 
   void ReadProject(const YAML::Node& map, ProjectEntry& project) {
-    static constexpr std::string_view kKeys[] = {
-        "id",         "name",          "events_per_second",      "bytes_per_second", "url",
-        "statistics", "ownership_key", "points_per_cobblestone", "shared_account",   "erase_after",
-        "fetch_time", "hub_project"};
+    static constexpr std::string_view kKeys[] = {"id",
+                                                 "name",
+                                                 "events_per_second",
+                                                 "bytes_per_second",
+                                                 "url",
+                                                 "statistics",
+                                                 "ownership_key",
+                                                 "points_per_cobblestone",
+                                                 "erase_after",
+                                                 "shared_accounts",
+                                                 "account_manager",
+                                                 "fetch_time",
+                                                 "hub_project"};
     EachKey(map, "projects.", [&](const std::string& name, Place place, const YAML::Node& value, Place at) {
       given_.emplace(KeyOfProject(settings_.projects.size(), name), at);
       given_.emplace("projects." + name, at);  // of the first project that has it
@@ -286,7 +295,9 @@ class Reader {
               "projects." + name +
                   ": contains a user name or a password; allowed: a URL without them, because everybody sees it");
         (name == "url" ? project.url : project.statistics) = text;
-      } else if (name == "ownership_key" || name == "points_per_cobblestone" || name == "shared_account" ||
+      } else if (name == "shared_accounts") {
+        ReadSharedAccounts(value, at, project);
+      } else if (name == "ownership_key" || name == "points_per_cobblestone" || name == "account_manager" ||
                  name == "erase_after" || name == "fetch_time") {
         ReadFeedFact(name, value, at, project);
       } else {
@@ -309,8 +320,8 @@ class Reader {
       if (!YAML::convert<double>::decode(value, project.points_per_cobblestone) ||
           !(project.points_per_cobblestone >= 1e-9) || project.points_per_cobblestone > 1e9)
         wrong("a number from 1e-9 to 1e9, such as 7");
-    } else if (name == "shared_account") {
-      if (!YAML::convert<bool>::decode(value, project.shared_account)) wrong("true or false");
+    } else if (name == "account_manager") {
+      if (!YAML::convert<bool>::decode(value, project.account_manager)) wrong("true or false");
     } else if (name == "fetch_time") {
       const auto duration = ParseQuantity(Quantity::kDuration, text);
       if (!duration.ok() || Duration(*duration) < std::chrono::seconds(1) ||
@@ -323,6 +334,26 @@ class Reader {
         return wrong("a duration from 1 d, such as 30 d");
       project.erase_after = Duration(*duration);
     }
+  }
+
+  void ReadSharedAccounts(const YAML::Node& value, Place place, ProjectEntry& project) {
+    const auto wrong = [&](Place at, const std::string& found) {
+      Error(at, "projects.shared_accounts: found " + found + "; allowed: a list of at most " +
+                    std::to_string(kMostSharedAccounts) + " numbers of users, such as [12345], each once");
+    };
+    if (!value.IsSequence()) return wrong(place, KindOf(value));
+    if (value.size() > kMostSharedAccounts) return wrong(place, std::to_string(value.size()) + " numbers");
+    std::set<std::uint64_t> users;
+    for (const YAML::Node& item : value) {
+      const auto user = item.IsScalar() ? ParseQuantity(Quantity::kCount, item.Scalar())
+                                        : Result<std::int64_t>(Status::InvalidArgument(""));
+      const Place at = item.IsNull() ? place : PlaceOf(item.Mark());
+      if (!user.ok() || *user < 1)
+        wrong(at, KindOf(item));
+      else if (!users.insert(static_cast<std::uint64_t>(*user)).second)
+        wrong(at, KindOf(item) + " twice");
+    }
+    project.shared_accounts.assign(users.begin(), users.end());
   }
 
   // The same values as for the option of this name in `quota`.
@@ -381,21 +412,23 @@ class Reader {
     for (const ProjectEntry& project : s.projects) {
       const bool collected = !project.url.empty() || !project.statistics.empty();
       const bool described = !project.ownership_key.empty() || project.points_per_cobblestone > 0 ||
-                             project.shared_account || project.erase_after;
+                             !project.shared_accounts.empty() || project.account_manager ||
+                             project.erase_after;
       if (s.role != Role::kHub && (collected || described || project.fetch_time))
         Error(
             GivenAtProject(s, project,
-                           {"url", "statistics", "ownership_key", "points_per_cobblestone", "shared_account",
-                            "erase_after", "fetch_time"}),
-            "projects.url, statistics, ownership_key, points_per_cobblestone, shared_account, erase_after and "
-            "fetch_time are for role: hub; hub.url names the hub of a pipeline of projects");
+                           {"url", "statistics", "ownership_key", "points_per_cobblestone", "erase_after",
+                            "shared_accounts", "account_manager", "fetch_time"}),
+            "projects.url, statistics, ownership_key, points_per_cobblestone, erase_after, shared_accounts, "
+            "account_manager and fetch_time are for role: hub; hub.url names the hub of a pipeline of projects");
       if (s.role == Role::kHub && described && !collected)
         Error(
             GivenAtProject(s, project,
-                           {"ownership_key", "points_per_cobblestone", "shared_account", "erase_after"}),
+                           {"ownership_key", "points_per_cobblestone", "erase_after", "shared_accounts",
+                            "account_manager"}),
             "projects: project " + std::to_string(project.id.value) +
-                " has ownership_key, points_per_cobblestone, shared_account or erase_after, which `hub collect` "
-                "sends to the hub, but neither url nor statistics, so it is not collected");
+                " has ownership_key, points_per_cobblestone, erase_after, shared_accounts or account_manager, "
+                "which `hub collect` sends to the hub, but neither url nor statistics, so it is not collected");
     }
   }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -173,6 +174,9 @@ struct LogSettings {
   LogFormat format = LogFormat::kText;
 };
 
+// More accounts of account managers at one project than exist, and as many as an event may have.
+inline constexpr std::size_t kMostSharedAccounts = 1000;
+
 // A project that the operator names in the configuration. The project's own events override its name.
 struct ProjectEntry {
   ProjectId id;  // never 0
@@ -187,10 +191,11 @@ struct ProjectEntry {
   std::string ownership_key{};  // file with the public key (PEM) of signed proofs of ownership; empty: none
   std::string ownership_key_place{};  // "hub.yaml:12:5": of the option, for messages about the file
   double points_per_cobblestone = 0;  // 0: 1
-  bool shared_account = false;        // the accounts belong to an account manager
   std::optional<Duration>
       erase_after{};  // texts of accounts that the project no longer exports; absent: 30 days
-  std::optional<Duration> fetch_time{};  // for one export of the project; absent: 30 minutes
+  std::vector<std::uint64_t> shared_accounts{};  // users that belong to an account manager; each once
+  bool account_manager = false;                  // it is an account manager, and its users are the members
+  std::optional<Duration> fetch_time{};          // for one export of the project; absent: 30 minutes
   // role: project. The hub's number of this project, whose accounts are pushed to hub.url; none: they are not.
   std::optional<ProjectId> hub_project{};
 };

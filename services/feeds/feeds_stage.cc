@@ -155,6 +155,9 @@ void FeedsStage::OnProject(const RecordView& record, const EventHead& head, wire
   ProjectRow& row = projects_.Mutable(ProjectKey(head.project));
   wire::StampFields(stamp, project.present, FeedProject::kAllFields, &row.project_stamp,
                     &row.project_earlier);
+  std::vector<std::uint64_t>& shared = project.shared_accounts;
+  std::sort(shared.begin(), shared.end());
+  shared.erase(std::unique(shared.begin(), shared.end()), shared.end());
   stage::SetFields(news, project, &row.project);
 }
 
@@ -339,7 +342,7 @@ void FeedsStage::ComputeFactorsAt(double time) {
   if (state.sequence != 0 && time < state.computed + kFactorsPeriod) return;
   std::vector<federation::VersionReport> reports;
   projects_.ForEach([&](const stream::Key& key, const ProjectRow& row) {
-    if (row.project.retired) return;
+    if (row.project.retired || row.project.account_manager) return;
     for (const wire::FeedVersion& version : row.versions.versions)
       reports.push_back(ReportOf(key.project, row, version));
   });

@@ -234,6 +234,7 @@ std::string ProjectsXml(const json& projects) {
     xml.Field("country_count", project, "countries");
     xml.Time("last_update", project, "published_time");
     xml.Field("url", project, "url");
+    if (project.at("account_manager").get<bool>()) xml.Whole("account_manager", 1);
     xml.Close();
   }
   return xml.Take();
@@ -259,6 +260,7 @@ std::string HostXml(const json& hosts, std::string_view cpid, const json& projec
   Micro total = 0;
   double recent = 0;
   for (const json& host : hosts) {
+    if (!host.at("in_sum").get<bool>()) continue;  // it is in the figures of other projects
     total += MicroOf(host.at("cobblestones"));
     recent += NumberOf(host, "rac") /
               std::max(NumberOf(ProjectOf(projects, host.at("project")), "points_per_cobblestone"), 1e-9);

@@ -76,8 +76,13 @@ template <class Profile>
 void SetFields(wire::FieldMask fields, const Profile& from, Profile* to) {
   Profile::Fields(*to, [&](auto&... into) {
     Profile::Fields(from, [&](const auto&... value) {
-      int number = 0;  // Fields() visits them in the order of their numbers
-      ((void)((fields & wire::FieldBit(++number)) != 0 ? (void)(into = value) : void()), ...);
+      int number = 0;  // Fields() visits them in the order of their numbers, some of which are reserved
+      const auto next = [&] {
+        do ++number;
+        while ((Profile::kAllFields & wire::FieldBit(number)) == 0);
+        return wire::FieldBit(number);
+      };
+      ((void)((fields & next()) != 0 ? (void)(into = value) : void()), ...);
     });
   });
 }

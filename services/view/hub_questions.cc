@@ -84,7 +84,8 @@ json ProjectJson(std::uint32_t number, const feeds::ProjectRow& row) {
              {"url", row.project.url},
              {"mode", ModeName(row.project.mode)},
              {"retired", row.project.retired},
-             {"shared_account", row.project.shared_account},
+             {"shared_accounts", row.project.shared_accounts},
+             {"account_manager", row.project.account_manager},
              {"points_per_cobblestone", PointsPerCobblestone(row.project)},
              {"condition", ConditionName(row.health.condition)},
              {"condition_time", row.health_stamp.time},
@@ -389,8 +390,11 @@ Result<json> HubQuestions::AccountWith(const HubIndex& index, ProjectId project,
   }
   figures->total = seen->total_micro;
   figures->points = PointsPerCobblestone((*known)->project);
-  figures->shared = (*known)->project.shared_account;
+  const std::vector<std::uint64_t>& of_managers = (*known)->project.shared_accounts;
+  figures->shared =
+      kind == wire::AccountKind::kUser && std::binary_search(of_managers.begin(), of_managers.end(), id);
   json shown = AccountJson(kind, *seen, clock_());
+  if (kind == wire::AccountKind::kUser) shown["in_sum"] = !figures->shared;
   lists_.AddRanks(project, kind, id, &shown);
   if (seen->team != 0) {
     auto team = TeamName(index, project, seen->team);
@@ -510,7 +514,6 @@ Result<json> HubQuestions::Described(const HubIndex& index, const federation::Id
     } else if (created != one.account.create_time) {
       continue;
     }
-    (*account)["in_sum"] = !figures.shared;
     (*account)["cobblestones"] = MicroText(InCobblestones(figures.total, figures.points));
     (*account)["ids"] = EdgesJson(one.edges);
     if (!figures.shared) {

@@ -594,5 +594,55 @@ TEST(HubCollectPeople, AnIdThatSwingsInTheFilesIsOnePersonForEver) {
   EXPECT_EQ(people["data"][1]["total"], "50.000000");
 }
 
+// Together has one account at Rosewood, number 5, under which the computers of Ann and Bob have worked for a million; Ann has
+// 100 there of her own. Only Together knows whose the million is, and exports it as any project exports its users.
+TEST(HubCollectPeople, AnAccountManagersMembersHaveWhatItsAccountHasEarned) {
+  const TempDir dir;
+  Project project;
+  Served served(dir, "role: hub\nprojects:\n  - {id: 1, name: Rosewood, statistics: \"" + project.url() +
+                         "rosewood/\", shared_accounts: [5]}\n  - {id: 2, name: Together, statistics: \"" +
+                         project.url() + "together/\", account_manager: true}\n");
+  ASSERT_TRUE(served.Start()) << served.process().err();
+  const auto id = [](char digit) { return std::string(32, digit); };
+  project.Export(kMonday, {{5, "1000000.000000", "Together", id('c')}, {11, "100.000000", "Ann", id('a')}},
+                 "1000100.0", 0, "/rosewood/");
+  project.Export(kMonday, {{1, "600000.000000", "Ann", id('a')}, {2, "400000.000000", "Bob", id('b')}},
+                 "1000000.0", 0, "/together/");
+  const Finished done =
+      RunProgram(dir.path(), {"hub", "collect", "--once", "--private-addresses", "--config", "served.yaml"});
+  ASSERT_EQ(done.code, 0) << done.err;
+  const json people = served
+                          .GetUntil("/api/v1/federation/people",
+                                    [](const Reply& r) {
+                                      return r.status == 200 && r.json()["data"].size() == 2 &&
+                                             r.json()["data"][0]["total"] == "600100.000000";
+                                    })
+                          .json();
+  ASSERT_EQ(people["count"], 2) << people;
+  EXPECT_EQ(people["data"][0]["name"], "Ann");
+  EXPECT_EQ(people["data"][0]["total"], "600100.000000");
+  EXPECT_EQ(people["data"][1]["name"], "Bob");
+  EXPECT_EQ(people["data"][1]["total"], "400000.000000");
+
+  // Each project adds up to what it exports, and the projects that are no manager to what was earned.
+  const json projects = served.Get("/api/v1/federation/projects").json()["data"];
+  ASSERT_EQ(projects.size(), 2u) << projects;
+  EXPECT_EQ(projects[0]["total"], "1000100.000000");
+  EXPECT_EQ(projects[0]["users"], 2);
+  EXPECT_EQ(projects[0]["shared_accounts"], json{5});
+  EXPECT_EQ(projects[0]["account_manager"], false);
+  EXPECT_EQ(projects[1]["total"], "1000000.000000");
+  EXPECT_EQ(projects[1]["account_manager"], true);
+
+  const json top = served.Get("/api/v1/federation/projects/1/top/users").json()["data"];
+  ASSERT_EQ(top.size(), 2u) << top;
+  EXPECT_EQ(top[0]["id"], 5) << "it is in the list of its project";
+  EXPECT_FALSE(top[0].contains("identity"));
+  EXPECT_EQ(served.Get("/api/v1/federation/projects/1/users/5").json()["data"]["in_sum"], false);
+  const json manager = served.Get("/api/v1/federation/person?cpid=" + id('c')).json()["data"];
+  EXPECT_EQ(manager["total"], "0.000000") << "it is nobody's";
+  EXPECT_FALSE(manager.contains("rank_total"));
+}
+
 }  // namespace
 }  // namespace cobblestone::testing

@@ -95,14 +95,19 @@ TEST_F(HubProofs, AboutAUrlThatTwoProjectsClaimAreRefused) {
 
 TEST_F(HubProofs, ASharedAccountIsInNoSum) {
   Project(1);
-  Project(2, nullptr, true);
+  Project(2, nullptr, {4, 5});
   Complete(1, 1, 0, {User(17, 1, 100, 'a')}, true);
-  Complete(2, 1, 0, {User(5, 1, 1'000'000, 'a')}, true);
+  Complete(2, 1, 0, {User(5, 1, 1'000'000, 'a'), User(6, 1, 7, 'c')}, true);
   EXPECT_EQ(PersonTotal(1, 17), "100.000000");
+  EXPECT_EQ(PersonTotal(2, 5), "100.000000") << "it shows the id of user 17";
+  EXPECT_EQ(PersonTotal(2, 6), "7.000000");
+  EXPECT_EQ(Asked(2, 5)["in_sum"], false);
+  EXPECT_EQ(Asked(2, 6)["in_sum"], true);
   const auto person = questions_->PersonOf(ProjectId(1), UserId(17));
   ASSERT_TRUE(person.ok());
   ASSERT_EQ((*person)["accounts"].size(), 2u) << "it is shown beside the sum";
   EXPECT_EQ((*person)["accounts"][1]["in_sum"], false);
+  EXPECT_EQ((*person)["accounts"][0]["in_sum"], true);
 }
 
 TEST_F(HubDeletions, AnAccountThatStaysAwayIsErasedAndReturnsAsANewOne) {

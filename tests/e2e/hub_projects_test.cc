@@ -35,18 +35,19 @@ FeedProject OfSender(const std::string& name, const std::string& url) {
           .present = FeedProject::kRequired | FeedProject::kUrl};
 }
 
-// One project for each order of arrival of five events: the operator's are the second and the fourth, which takes one
-// setting back.
+// One project for each order of arrival of five events: the operator's are the second and the fourth, which takes two
+// settings back.
 TEST_F(HubProjects, HaveTheNewestValueOfEachFieldInEveryOrderOfArrival) {
   FeedProject settings{.name = "Elm",
                        .mode = FeedMode::kFiles,
                        .ownership_key = "key",
                        .points_per_cobblestone = 7,
-                       .shared_account = true,
-                       .erase_after = 60 * kDay};
+                       .erase_after = 60 * kDay,
+                       .shared_accounts = {9, 7, 9},
+                       .account_manager = true};
   settings.present = FeedProject::kAllFields & ~FeedProject::kUrl;
   FeedProject later{.name = "Elm", .mode = FeedMode::kDirect, .erase_after = 0};
-  later.present = FeedProject::kRequired | FeedProject::kEraseAfter;
+  later.present = FeedProject::kRequired | FeedProject::kEraseAfter | FeedProject::kAccountManager;
   const std::array<FeedProject, 5> events = {OfSender("Elm", "https://elm.example/"), settings,
                                              OfSender("Elm 2", "https://elm2.example/"), later,
                                              OfSender("Elm 3", "https://elm3.example/")};
@@ -62,11 +63,26 @@ TEST_F(HubProjects, HaveTheNewestValueOfEachFieldInEveryOrderOfArrival) {
                              .mode = FeedMode::kDirect,
                              .ownership_key = "key",
                              .points_per_cobblestone = 7,
-                             .shared_account = true,
-                             .erase_after = 0};
+                             .erase_after = 0,
+                             .shared_accounts = {7, 9}};
   ASSERT_EQ(projects, 120u);
   for (std::uint32_t project = 1; project <= projects; ++project)
     EXPECT_EQ(Known(project), expected) << "order number " << project;
+}
+
+TEST_F(HubProjects, HaveNoSharedAccountsAfterAnEmptyListOfThem) {
+  FeedProject settings = OfSender("Elm", "");
+  settings.shared_accounts = {9, 7};
+  settings.present = FeedProject::kRequired | FeedProject::kSharedAccounts;
+  Add(1, 0, settings);
+  Add(1, 1, OfSender("Elm", "https://elm.example/"));
+  Send();
+  EXPECT_EQ(Known(1).shared_accounts, (std::vector<std::uint64_t>{7, 9}));
+  settings.shared_accounts.clear();
+  Add(1, 2, settings);
+  Send();
+  EXPECT_EQ(Known(1).shared_accounts, std::vector<std::uint64_t>{});
+  EXPECT_EQ(Known(1).url, "https://elm.example/");
 }
 
 // The sender knows nothing of erase_after, and MEMBERS keeps what the operator has set.

@@ -180,12 +180,12 @@ class HubRead : public ::testing::Test {
     return Xml(reply.body);
   }
 
-  // Three projects: Elm counts two points for a Cobblestone, and Herd's accounts are shared. Ann has 100 at Rosewood and
+  // Three projects: Elm counts two points for a Cobblestone, and the account at Herd is a manager's. Ann has 100 at Rosewood and
   // 300 points, 150 Cobblestones, at Elm; Bob has 40.
   void FirstEditions() {
     Project(1, "Rosewood");
     Project(2, "Elm", {{"points_per_cobblestone", 2}});
-    Project(3, "Herd", {{"shared_account", true}});
+    Project(3, "Herd", {{"shared_accounts", {{"users", {"31"}}}}});
     Begin(1, 1, kStart);
     Account(1, "TEAM", {.id = 5, .credit = 140, .name = "The Crunchers"});
     Account(1, "USER",
@@ -294,6 +294,33 @@ TEST_F(HubRead, RanksPeopleTeamsCountriesAndHostsOverProjects) {
   EXPECT_EQ(served_->Get("/api/v1/federation/people?country=Chad&name=a").status, 400);
   EXPECT_EQ(served_->Get("/api/v1/federation/teams/xyz").status, 404);
   EXPECT_EQ(served_->Get("/api/v1/federation/projects/9/top/users").status, 404);
+}
+
+// What a host has at an account manager it earned at the projects, so it is in no sum.
+TEST_F(HubRead, AHostOfAnAccountManagerIsListedAndNotAdded) {
+  Project(1, "Rosewood", {{"shared_accounts", {{"users", {"5"}}}}});
+  Project(2, "Together", {{"account_manager", true}});
+  Begin(1, 1, kStart);
+  Account(1, "USER", {.id = 5, .credit = 60, .name = "Together"});
+  Account(1, "HOST", {.id = 51, .credit = 60, .cpid = kHostId, .owner = 5});
+  Complete(1);
+  Begin(2, 1, kStart);
+  Account(2, "USER", {.id = 7, .credit = 60, .name = "Ann", .cpid = kIdA});
+  Account(2, "HOST", {.id = 61, .credit = 60, .cpid = kHostId, .owner = 7});
+  Complete(2);
+  Post();
+  EXPECT_EQ(ListWith("people", "60.000000")["count"], 1);
+  const json hosts = Data("hosts?cpid=" + kHostId);
+  ASSERT_EQ(hosts.size(), 2u) << hosts;
+  EXPECT_EQ(hosts[0]["in_sum"], true);
+  EXPECT_EQ(hosts[1]["in_sum"], false);
+  const Xml host = GetXml("/get_host.php?cpid=" + kHostId);
+  EXPECT_EQ(host.One("host/total_credit"), "60.000000");
+  EXPECT_EQ(host.All("host/project/id"), (std::vector<std::string>{"51", "61"}));
+  const Xml projects = GetXml("/get_projects.php");
+  EXPECT_EQ(projects.All("projects/project/total_credit"),
+            (std::vector<std::string>{"60.000000", "60.000000"}));
+  EXPECT_EQ(projects.All("projects/project/account_manager"), (std::vector<std::string>{"1"}));
 }
 
 // A day later Ann has 30 more at Rosewood, and the project takes 10 back from Bob.

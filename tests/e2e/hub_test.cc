@@ -218,10 +218,13 @@ TEST_F(Hub, WhatASenderDoesNotKnowOfAProjectStays) {
     feed_.Add(1, time, {{"feed_project", std::move(fields)}});
   };
   project(kStart, {{"name", "Elm"}, {"url", "https://elm.example/"}});
-  project(kStart + 1, {{"name", "Elm"}, {"points_per_cobblestone", 7}, {"shared_account", true}});
+  project(kStart + 1, {{"name", "Elm"},
+                       {"points_per_cobblestone", 7},
+                       {"shared_accounts", {{"users", {"6", "5"}}}},
+                       {"account_manager", true}});
   project(kStart + 2, {{"name", "Elm 2"}, {"url", "https://elm2.example/"}});
   project(kStart + 1.5, {{"name", "late"}, {"points_per_cobblestone", 8}, {"url", "https://late.example/"}});
-  project(kStart + 3, {{"name", "Elm 3"}, {"shared_account", false}});
+  project(kStart + 3, {{"name", "Elm 3"}, {"account_manager", false}});
   feed_.Edition(1, 1, "BEGUN");
   feed_.Edition(1, 1, "COMPLETE");
   Post();
@@ -229,7 +232,13 @@ TEST_F(Hub, WhatASenderDoesNotKnowOfAProjectStays) {
   EXPECT_EQ(known["name"], "Elm 3");
   EXPECT_EQ(known["url"], "https://elm2.example/");
   EXPECT_EQ(known["points_per_cobblestone"], 8.0);
-  EXPECT_EQ(known["shared_account"], false) << "a field that is present is set, also to false";
+  EXPECT_EQ(known["account_manager"], false) << "a field that is present is set, also to false";
+  EXPECT_EQ(known["shared_accounts"], (json{5, 6}));
+  project(kStart + 4, {{"name", "Elm 4"}, {"shared_accounts", json::object()}});
+  feed_.Edition(1, 2, "BEGUN");
+  feed_.Edition(1, 2, "COMPLETE");
+  Post();
+  EXPECT_EQ(ProjectAt(1, "complete_edition", 2)["shared_accounts"], json::array()) << "and to an empty list";
 }
 
 // A project that counts in microseconds, or sends any number, would leave no number for its later editions.
@@ -323,6 +332,28 @@ TEST_F(Hub, FactorsAreTheMedianOfProjectsWithBothKindsOfVersions) {
   EXPECT_EQ(next["sequence"], 2);
   EXPECT_EQ(next["as_of"], kStart + 61 + kDay);
   EXPECT_EQ(served_->Get("/api/v1/federation/factors?sequence=1").json()["data"]["as_of"], kStart + 60);
+}
+
+// What a manager reports of app versions it knows from the projects, which report them themselves.
+TEST_F(Hub, AnAccountManagerHasNoPartInFactors) {
+  const double scales[] = {0.2, 0.3, 0.5, 0.9};
+  for (int project = 1; project <= 4; ++project) {
+    feed_.Project(project, "Project " + std::to_string(project));
+    feed_.Versions(project, kStart, scales[project - 1], 1000, true);
+  }
+  feed_.Add(
+      4, kStart + 1,
+      {{"feed_project", {{"name", "Manager"}, {"mode", "FEED_MODE_FILES"}, {"account_manager", true}}}});
+  feed_.Tick(kStart + 60);
+  Post();
+  const json factors = served_
+                           ->GetUntil("/api/v1/federation/factors",
+                                      [](const Reply& r) { return r.json()["data"]["sequence"] == 1; })
+                           .json()["data"];
+  ASSERT_EQ(factors["factors"].size(), 1u) << factors;
+  EXPECT_EQ(factors["factors"][0]["factor"], 0.3);
+  EXPECT_EQ(factors["factors"][0]["contributions"].size(), 3u) << factors;
+  EXPECT_EQ(factors["factors"][0]["left_out"], json::array());
 }
 
 TEST_F(Hub, AReportOfVersionsFromTheFutureBecomesStale) {

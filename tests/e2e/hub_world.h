@@ -56,13 +56,14 @@ class HubWorld : public ::testing::Test {
     const Status sent = Ingest(*engine_, events_);
     ASSERT_TRUE(sent.ok()) << sent.message();
   }
-  void Project(std::uint32_t project, const SigningProject* signer = nullptr, bool shared = false) {
+  void Project(std::uint32_t project, const SigningProject* signer = nullptr,
+               std::vector<std::uint64_t> shared_accounts = {}) {
     Add(project, 0,
         wire::FeedProject{.name = "project " + std::to_string(project),
                           .url = "https://p" + std::to_string(project) + ".example/",
                           .mode = wire::FeedMode::kFiles,
                           .ownership_key = signer == nullptr ? std::string() : signer->PublicKey(),
-                          .shared_account = shared});
+                          .shared_accounts = std::move(shared_accounts)});
   }
   void Edition(std::uint32_t project, std::uint64_t edition, double day, EditionState state,
                bool whole = false) {

@@ -277,6 +277,90 @@ TEST_F(HubSnapshot, KeepsPersonsWhoseIdsNoLongerMeet) {
   EXPECT_THAT(users, HasSubstr("<total_credit>120.000000</total_credit>"));
 }
 
+// Together's one account at Rosewood, number 5, has earned 70 for its members Ann and Bob, with Ann's id and one of its two
+// computers; Ann has 100 of her own there.
+TEST_F(HubSnapshot, OfAnAccountManagerHasItsCreditOnce) {
+  const std::string ann(32, 'a');
+  const std::string machine(32, 'd');
+  const auto feeds = [&](int rosewood, int together) {
+    return std::vector<Feed>{
+        {.number = rosewood,
+         .name = "Rosewood",
+         .url = "",
+         .time = kMonday,
+         .accounts = {Account("USER", 1, 100, {{"name", "Ann"}, {"cross_project_id", ann}}),
+                      Account("USER", 5, 70, {{"name", "Manager"}, {"cross_project_id", ann}}),
+                      Account("HOST", 9, 30, {{"owner", "5"}, {"cross_project_id", machine}})}},
+        {.number = together,
+         .name = "Together",
+         .url = "",
+         .time = kMonday + 1,
+         .accounts = {Account("USER", 1, 60, {{"name", "Ann"}, {"cross_project_id", ann}}),
+                      Account("USER", 2, 10, {{"name", "Bob"}, {"cross_project_id", std::string(32, 'b')}}),
+                      Account("HOST", 4, 30, {{"owner", "1"}, {"cross_project_id", machine}})}}};
+  };
+  // The operators name the accounts before or after they come.
+  const auto hub = [&](const std::string& name, std::vector<Feed> known, bool first) {
+    Hub hub(dir_.path(), name, first ? 1 : 3);
+    Lines lines;
+    const auto settings = [&] {
+      lines.Add(known[0].number, kMonday + 2,
+                {{"feed_project",
+                  {{"name", "Rosewood"},
+                   {"mode", "FEED_MODE_FILES"},
+                   {"shared_accounts", {{"users", {"5", "4"}}}}}}});
+      lines.Add(
+          known[1].number, kMonday + 2,
+          {{"feed_project", {{"name", "Together"}, {"mode", "FEED_MODE_FILES"}, {"account_manager", true}}}});
+    };
+    if (first) settings();
+    for (const Feed& feed : known) lines.Project(feed);
+    if (!first) settings();
+    lines.Tick(kMonday + 60);
+    hub.Ingest(lines, "feeds");
+    const Finished done = hub.Snapshot();
+    EXPECT_EQ(done.code, 0) << done.out << done.err;
+    return hub;
+  };
+  const Hub a = hub("a", feeds(1, 2), true);
+  const Hub b = hub("b", feeds(7, 3), false);
+  EXPECT_EQ(a.Parts(kFirst), b.Parts(kFirst));
+  EXPECT_EQ(a.Manifest(kFirst)["content"], b.Manifest(kFirst)["content"]);
+  EXPECT_EQ(Program({"hub", "verify-snapshot", a.Of(kFirst)}).code, 0);
+
+  // The account is a record of its project, which adds up, and of no person.
+  const json projects = a.Manifest(kFirst)["projects"];
+  ASSERT_EQ(projects.size(), 2u);
+  EXPECT_EQ(projects[0]["parts"][0]["total_micro"], "170000000");
+  EXPECT_FALSE(projects[0].contains("account_manager"));
+  EXPECT_EQ(projects[1]["account_manager"], true);
+  const std::string users = a.Parts(kFirst)["rosewood.users.jsonl"];
+  EXPECT_THAT(users, HasSubstr("\"identity\":\"rosewood-1-1100000001\",\"name\":\"Ann\""));
+  EXPECT_THAT(users, HasSubstr("\"identity\":\"\",\"name\":\"Manager\""));
+
+  // Over projects: Ann has 160 and Bob 10, and the computer what it has at Rosewood, where its owner is nobody.
+  const std::string people = Unpacked(a.Stats("user.gz"));
+  EXPECT_THAT(people, HasSubstr("<total_credit>160.000000</total_credit>"));
+  EXPECT_THAT(people, HasSubstr("<total_credit>10.000000</total_credit>"));
+  EXPECT_THAT(people, Not(HasSubstr("Manager")));
+  const std::string hosts = Unpacked(a.Stats("host.gz"));
+  EXPECT_THAT(hosts, HasSubstr("<total_credit>30.000000</total_credit>"));
+  EXPECT_THAT(hosts, Not(HasSubstr("<userid>")));
+  const std::string tables = ReadFile(a.Stats("tables.xml"));
+  EXPECT_THAT(tables, HasSubstr("<nusers_total>2</nusers_total>"));
+  EXPECT_THAT(tables, HasSubstr("<nhosts_total>1</nhosts_total>"));
+  EXPECT_THAT(tables, HasSubstr("<total_credit>170.000000</total_credit>"));
+
+  // Another operator knows the manager from the snapshot; the numbers of its accounts are in the settings.
+  Hub c(dir_.path(), "c", 2, "  continues: \"Hub a has closed.\"\n");
+  EXPECT_EQ(c.Adopt(a.Of(kFirst)).code, 0);
+  Lines later;
+  later.Tick(kMonday + kDay);
+  c.Ingest(later, "tick");
+  ASSERT_EQ(c.Snapshot().code, 0);
+  EXPECT_EQ(c.Manifest(kSecond)["projects"][1]["account_manager"], true);
+}
+
 TEST_F(HubSnapshot, IsWrittenWhileTheHubRuns) {
   Hub a(dir_.path(), "a", 3);
   Background running(dir_.path(), {"run", "--config", "a.yaml"});

@@ -278,8 +278,10 @@ TEST_F(EventBatches, AProjectDecidesNothingThatIsTheHubOperators) {
       {about_project(R"("retired":false)"), "retired"},
       {about_project(R"("ownership_key":"")"), "ownership_key"},
       {about_project(R"("points_per_cobblestone":0.001)"), "points_per_cobblestone"},
-      {about_project(R"("shared_account":false)"), "shared_account"},
       {about_project(R"("erase_after":1)"), "erase_after"},
+      {about_project(R"("shared_accounts":{"users":["5"]})"), "shared_accounts"},
+      {about_project(R"("shared_accounts":{})"), "shared_accounts"},
+      {about_project(R"("account_manager":false)"), "account_manager"},
       {about_edition(R"("state":"EDITION_STATE_COMPLETE","released":true)"), "released"},
       {about_edition(R"("state":"EDITION_STATE_COMPLETE","reason":"released by an operator")"), "reason"},
   };

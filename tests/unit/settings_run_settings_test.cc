@@ -248,7 +248,7 @@ TEST(RunSettings, AnErrorNamesTheLineTheValueAndTheAllowedValues) {
       // Only the catalogue event of an app sets its policy.
       {"projects: [{id: 2, name: a, defaults: {policy: boinc}}]",
        "site.yaml:1:29: projects.defaults: unknown option; allowed here: id, name, events_per_second, "
-       "bytes_per_second, url, statistics, ownership_key, points_per_cobblestone, shared_account, erase_after, fetch_time, hub_project"},
+       "bytes_per_second, url, statistics, ownership_key, points_per_cobblestone, erase_after, shared_accounts, account_manager, fetch_time, hub_project"},
       {"projects: [{id: 2, name: a, events_per_second: -1}]",
        "site.yaml:1:48: projects.events_per_second: found \"-1\", which is negative; allowed: a number from 0 "
        "to 1000000000"},
@@ -316,20 +316,52 @@ TEST(RunSettings, TheAddressOfAHubIsAUrl) {
 
 TEST(RunSettings, WhatTheCollectorSendsAboutAProjectNeedsACollectedProject) {
   EXPECT_THAT(
-      ErrorsIn("role: hub\nprojects: [{id: 7, name: Elm, shared_account: true}]\n"),
-      HasSubstr("project 7 has ownership_key, points_per_cobblestone, shared_account or erase_after"));
+      ErrorsIn("role: hub\nprojects: [{id: 7, name: Elm, account_manager: true}]\n"),
+      HasSubstr("project 7 has ownership_key, points_per_cobblestone, erase_after, shared_accounts or "
+                "account_manager"));
   EXPECT_EQ(ErrorsIn("role: hub\nprojects: [{id: 7, name: Elm}]\n"), "no error");
   EXPECT_EQ(
       ErrorsIn(
-          "role: hub\nprojects: [{id: 7, name: Elm, shared_account: true, url: 'https://elm.example/'}]\n"),
+          "role: hub\nprojects: [{id: 7, name: Elm, account_manager: true, url: 'https://elm.example/'}]\n"),
       "no error");
+}
+
+TEST(RunSettings, TheAccountsOfAnAccountManagerAreAListOfNumbers) {
+  const auto at_elm = [](const std::string& settings) {
+    return "role: hub\nprojects:\n  - id: 7\n    name: Elm\n    url: 'https://elm.example/'\n" + settings;
+  };
+  const auto read = ParseRunSettings(at_elm("    shared_accounts: [31, 5]\n"), "site.yaml");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->projects[0].shared_accounts, (std::vector<std::uint64_t>{5, 31}));
+  EXPECT_FALSE(read->projects[0].account_manager);
+  EXPECT_EQ(ErrorsIn(at_elm("    shared_accounts: []\n    account_manager: true\n")), "no error");
+  std::string many = "1";
+  for (int user = 2; user <= 1000; ++user) many += ", " + std::to_string(user);
+  EXPECT_EQ(ErrorsIn(at_elm("    shared_accounts: [" + many + "]\n")), "no error");
+  const std::string allowed =
+      "; allowed: a list of at most 1000 numbers of users, such as [12345], each once";
+  const std::pair<std::string, std::string> wrong[] = {
+      {"shared_accounts: 5", "6:22: projects.shared_accounts: found \"5\""},
+      {"shared_accounts: true", "6:22: projects.shared_accounts: found \"true\""},
+      {"shared_accounts: [5, 0]", "6:26: projects.shared_accounts: found \"0\""},
+      {"shared_accounts: [5, -1]", "6:26: projects.shared_accounts: found \"-1\""},
+      {"shared_accounts: [5, Ann]", "6:26: projects.shared_accounts: found \"Ann\""},
+      {"shared_accounts: [5, [6]]", "6:26: projects.shared_accounts: found a list"},
+      {"shared_accounts: [5, 5]", "6:26: projects.shared_accounts: found \"5\" twice"},
+      {"shared_accounts:\n      - 5\n      - x", "8:9: projects.shared_accounts: found \"x\""},
+      {"shared_accounts: [" + many + ", 1001]", "6:22: projects.shared_accounts: found 1001 numbers"},
+  };
+  for (const auto& [settings, message] : wrong)
+    EXPECT_EQ(ErrorsIn(at_elm("    " + settings + "\n")), "site.yaml:" + message + allowed);
+  EXPECT_EQ(ErrorsIn(at_elm("    account_manager: Ann\n")),
+            "site.yaml:6:22: projects.account_manager: found \"Ann\"; allowed: true or false");
 }
 
 // An operator finds the line of a long list without counting.
 TEST(RunSettings, AnErrorAboutAProjectIsAtItsLine) {
   const std::string list = "projects:\n  - {id: 7, name: Elm}\n  - id: 8\n    name: Oak\n";
-  EXPECT_THAT(ErrorsIn("role: hub\n" + list + "    shared_account: true\n"),
-              HasSubstr("site.yaml:6:21: projects: project 8 has ownership_key"));
+  EXPECT_THAT(ErrorsIn("role: hub\n" + list + "    shared_accounts: [5]\n"),
+              HasSubstr("site.yaml:6:22: projects: project 8 has ownership_key"));
   EXPECT_THAT(ErrorsIn(list + "    url: 'https://oak.example/'\n"),
               HasSubstr("site.yaml:5:10: projects.url, statistics"));
   EXPECT_THAT(ErrorsIn("role: hub\n" + list +

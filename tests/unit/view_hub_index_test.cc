@@ -254,22 +254,82 @@ TEST(HubIndexTest, APersonIsTheAccountsOfOneIdentity) {
   EXPECT_EQ(ranks, (json{{"rank_total", 1}, {"rank_rac", 2}, {"of", 3}}));
 }
 
-TEST(HubIndexTest, SharedAccountsAreInNoSum) {
+// "id/project total in_sum" of each host.
+std::string HostsText(const json& rows) {
+  std::string text;
+  for (const json& row : rows)
+    text += row["id"].dump() + "/" + row["project"].dump() + " " + row["total"].get<std::string>() + " " +
+            row["in_sum"].dump() + "\n";
+  return text;
+}
+
+// The manager's account is known by its number alone: whoever shows its id has only their own credit.
+TEST(HubIndexTest, AnAccountOfAManagerIsInNoSumButThoseOfItsProject) {
   HubWorld world;
   world.Project(1);
-  world.Project(2, {.shared_account = true});
+  world.Project(2, {.shared_accounts = {22, 24}});
   world.User(2, {.id = 22, .credit = 1000, .name = "everybody", .country = "Norway", .team = 5, .cpid = 'a'});
   world.User(1, {.id = 11, .credit = 100, .name = "Ann", .country = "Norway", .cpid = 'a'});
   world.User(2, {.id = 23, .credit = 1, .name = "somebody"});
   world.Team(2, {.id = 5, .credit = 1000, .name = "All of us"});
   const HubAnswers answers(world);
-  EXPECT_EQ(HubAnswers::Text(answers.People()), "1 Ann 100.000000");
+  EXPECT_EQ(HubAnswers::Text(answers.People()), "1 Ann 100.000000, 2 somebody 1.000000");
+  EXPECT_EQ(HubAnswers::Text(answers.People({.name = "every"})), "");
   EXPECT_EQ(HubAnswers::Data(answers.lists().Countries(HubRank::kTotal, {}))[0]["total"], "100.000000");
-  EXPECT_TRUE(HubAnswers::Data(answers.lists().Teams(HubRank::kTotal, {})).empty());
-  // Within the project it is an account like all others.
+  EXPECT_EQ(HubAnswers::Text(HubAnswers::Data(answers.lists().Teams(HubRank::kTotal, {}))),
+            "1 All of us 1000.000000");
+  // Within the project it is an account like all others, which has no person.
+  json project;
+  answers.lists().AddProject(ProjectId(2), &project);
+  EXPECT_EQ(project["total"], "1001.000000");
+  EXPECT_EQ(project["users"], 2);
+  EXPECT_FALSE(HubAnswers::Data(answers.lists().Top(ProjectId(2), AccountKind::kUser, HubRank::kTotal, {}))[0]
+                   .contains("identity"));
   EXPECT_EQ(HubAnswers::Text(
                 HubAnswers::Data(answers.lists().Top(ProjectId(2), AccountKind::kUser, HubRank::kTotal, {}))),
             "1 everybody 1000.000000, 2 somebody 1.000000");
+}
+
+// An index is built again when accounts become shared, or a project a manager.
+TEST(HubIndexTest, IsOfTheAccountsOfManagersThatFeedsKnows) {
+  HubWorld world;
+  std::vector<std::string> seen;
+  for (const wire::FeedProject& project :
+       {wire::FeedProject{}, {.shared_accounts = {5}}, {.shared_accounts = {6}}, {.account_manager = true}}) {
+    world.Project(1, project);
+    const auto rows = ReadHubRows(world);
+    ASSERT_TRUE(rows.ok()) << rows.status().message();
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), rows->editions), 0) << rows->editions;
+    seen.push_back(rows->editions);
+  }
+}
+
+// Project 3 is the manager of user 22 of project 2.
+TEST(HubIndexTest, TheMembersOfAManagerArePeople) {
+  HubWorld world;
+  world.Project(1);
+  world.Project(2, {.shared_accounts = {22}});
+  world.Project(3, {.account_manager = true});
+  world.User(1, {.id = 11, .credit = 100, .name = "Ann", .country = "Norway", .cpid = 'a'});
+  world.User(2, {.id = 22, .credit = 1000, .name = "Manager"});
+  world.User(3, {.id = 1, .credit = 600, .name = "Ann", .country = "Norway", .team = 5, .cpid = 'a'});
+  world.User(3, {.id = 2, .credit = 400, .name = "Bob", .country = "Chad", .cpid = 'b'});
+  world.Team(3, {.id = 5, .credit = 600, .name = "Crunchers"});
+  world.Host(2, {.id = 7, .credit = 50, .cpid = 'c', .owner = 22});
+  world.Host(3, {.id = 8, .credit = 50, .cpid = 'c', .owner = 1});
+  const HubAnswers answers(world);
+  EXPECT_EQ(HubAnswers::Text(answers.People()), "1 Ann 700.000000, 2 Bob 400.000000");
+  EXPECT_EQ(HubAnswers::Text(HubAnswers::Data(answers.lists().Countries(HubRank::kTotal, {})), "country"),
+            "1 Norway 700.000000, 2 Chad 400.000000");
+  EXPECT_EQ(HubAnswers::Text(HubAnswers::Data(answers.lists().Teams(HubRank::kTotal, {}))),
+            "1 Crunchers 600.000000");
+  json manager;
+  answers.lists().AddProject(ProjectId(3), &manager);
+  EXPECT_EQ(manager["total"], "1000.000000");
+  const auto cpid = federation::ParseCpid(std::string(32, 'c'));
+  ASSERT_TRUE(cpid);
+  EXPECT_EQ(HostsText(HubAnswers::Data(answers.lists().Hosts(*cpid, {}))),
+            "7/2 50.000000 true\n8/3 50.000000 false\n");
 }
 
 // 700 points at seven points per Cobblestone are 100 Cobblestones.
@@ -296,7 +356,7 @@ TEST(HubIndexTest, ProjectsAreComparedByWhatTheSameHostsEarn) {
   HubWorld world;
   world.Project(1, {.points_per_cobblestone = 7});
   for (const std::uint32_t project : {2, 3}) world.Project(project);
-  world.Project(4, {.shared_account = true});
+  world.Project(4, {.account_manager = true});
   world.Project(5);
   for (const std::uint32_t project : {1, 2, 3, 4}) world.Ended(project, kNow - 2 * kDay);
   world.Ended(5, kNow - 2 * kDay - 1);
@@ -327,8 +387,7 @@ TEST(HubIndexTest, ProjectsAreComparedByWhatTheSameHostsEarn) {
   };
   const json one = compared(1);
   ASSERT_EQ(one.size(), 1u)
-      << "nine hosts are too few, accounts of project 4 stand for many people, and project 5 is silent: "
-      << one;
+      << "nine hosts are too few, project 4 is an account manager, and project 5 is silent: " << one;
   EXPECT_EQ(one[0]["project"], 2);
   EXPECT_EQ(one[0]["project_name"], "Project 2");
   EXPECT_EQ(one[0]["hosts"], 11);

@@ -599,6 +599,10 @@ TEST(WireCheck, OtherKindsWithImpossibleValuesAreRefused) {
        "OUT_OF_RANGE"},
       {R"("feed_project":{"name":"x","mode":"FEED_MODE_DIRECT","points_per_cobblestone":1e10})",
        "OUT_OF_RANGE"},
+      {R"("feed_project":{"name":"x","mode":"FEED_MODE_FILES","shared_accounts":{},"account_manager":true})",
+       "good"},
+      {R"("feed_project":{"name":"x","mode":"FEED_MODE_FILES","shared_accounts":{"users":["5","0"]}})",
+       "MISSING_FIELD"},
       {R"("feed_edition":{"edition":"1","state":"EDITION_STATE_BEGUN"})", "good"},
       {R"("feed_edition":{"edition":"1","state":"EDITION_STATE_COMPLETE","sums":[{"kind":"ACCOUNT_KIND_USER","total_micro_high":"4611686018427387903"}]})",
        "good"},
@@ -665,7 +669,39 @@ TEST(WireCheck, OtherKindsWithImpossibleValuesAreRefused) {
   }
 }
 
+TEST(WireCheck, AnOperatorNamesAtMostAThousandAccountsOfManagersAtAProject) {
+  for (const auto& [users, verdict] : {std::pair{1000, "good"}, std::pair{1001, "OUT_OF_RANGE"}}) {
+    std::string list = "\"7\"";
+    for (int n = 1; n < users; ++n) list += ",\"7\"";
+    EXPECT_EQ(Verdict(R"({"id":"1","project":1,"feed_project":{"name":"x","mode":"FEED_MODE_FILES",)"
+                      R"("shared_accounts":{"users":[)" +
+                      list + "]}}}"),
+              verdict)
+        << users;
+  }
+}
+
 // ---- As text ----------------------------------------------------------------------------------------------
+
+// A list of nobody is not the same as no list: it takes back what was said before.
+TEST(WireJson, AnEmptyListOfSharedAccountsIsPresent) {
+  for (const auto& [fields, users, present] :
+       {std::tuple{"", 0u, FieldMask{0}},
+        std::tuple{R"(,"shared_accounts":{})", 0u, FeedProject::kSharedAccounts},
+        std::tuple{R"(,"shared_accounts":{"users":["5","6"]})", 2u, FeedProject::kSharedAccounts}}) {
+    const auto event =
+        ParseEvent(FromJson(R"({"id":"1","project":4,"feed_project":{"name":"x","mode":"FEED_MODE_FILES")" +
+                            std::string(fields) + "}}"));
+    ASSERT_TRUE(event.ok()) << fields;
+    const auto again = ParseEvent(EncodeEvent(*event));
+    ASSERT_TRUE(again.ok()) << fields;
+    for (const auto& one : {*event, *again}) {
+      const auto& project = std::get<FeedProject>(one.body);
+      EXPECT_EQ(project.shared_accounts.size(), users) << fields;
+      EXPECT_EQ(project.present, FeedProject::kRequired | present) << fields;
+    }
+  }
+}
 
 // An absent field is distinguished from a field that is 0 or empty, in JSON and in bytes.
 TEST(WireJson, AMemberEventRecordsTheFieldsThatAreSet) {

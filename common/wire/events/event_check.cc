@@ -344,6 +344,12 @@ Check Body(const FeedProject& project) {
   const double points = project.points_per_cobblestone;
   if (points != 0 && (points < kLeastPoints || points > kMostPoints))
     return OutOfRange("points_per_cobblestone", Describe(points));
+  if (project.shared_accounts.size() > kMostSharedAccounts)
+    return OutOfRange("shared_accounts", std::to_string(project.shared_accounts.size()) +
+                                             " users, where at most " + std::to_string(kMostSharedAccounts) +
+                                             " may be");
+  for (const std::uint64_t user : project.shared_accounts)
+    if (user == 0) return Missing("shared_accounts.users");
   return std::nullopt;
 }
 

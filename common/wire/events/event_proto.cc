@@ -350,14 +350,16 @@ EstimatedCredit FromProto(const v1::EstimatedCredit& m) {
 }
 
 FeedProject FromProto(const v1::FeedProject& m) {
+  const auto& shared = m.shared_accounts().users();
   return {.name = m.name(),
           .url = m.url(),
           .mode = NarrowEnum<FeedMode>(static_cast<std::uint32_t>(m.mode())),
           .retired = m.retired(),
           .ownership_key = m.ownership_key(),
           .points_per_cobblestone = m.points_per_cobblestone(),
-          .shared_account = m.shared_account(),
           .erase_after = m.erase_after(),
+          .shared_accounts = {shared.begin(), shared.end()},
+          .account_manager = m.account_manager(),
           .present = PresentFields(m) | FeedProject::kRequired};
 }
 
@@ -762,8 +764,10 @@ void Put(const FeedProject& in, v1::Envelope* envelope) {
   m->set_retired(in.retired);
   m->set_ownership_key(in.ownership_key);
   m->set_points_per_cobblestone(in.points_per_cobblestone);
-  m->set_shared_account(in.shared_account);
   m->set_erase_after(in.erase_after);
+  auto* shared = m->mutable_shared_accounts();  // present, if empty as well
+  shared->mutable_users()->Assign(in.shared_accounts.begin(), in.shared_accounts.end());
+  m->set_account_manager(in.account_manager);
   KeepPresent(in.present | FeedProject::kRequired, m);
 }
 

@@ -2,6 +2,7 @@
 // are rows of its stages.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,13 +19,16 @@ namespace cobblestone::wire {
 enum class FeedMode : std::uint8_t { kUnknown = 0, kFiles = 1, kDirect = 2 };
 
 inline constexpr double kEraseAfter = 30 * 86400.0;  // s
+inline constexpr std::size_t kMostSharedAccounts = 1000;
 
 struct FeedProject {
   // Numbers of the message's fields.
   static constexpr FieldMask kUrl = FieldBit(2);
   static constexpr FieldMask kEraseAfter = FieldBit(8);
+  static constexpr FieldMask kSharedAccounts = FieldBit(9);
+  static constexpr FieldMask kAccountManager = FieldBit(10);
   static constexpr FieldMask kRequired = FieldBit(1) | FieldBit(3);  // name, mode
-  static constexpr FieldMask kAllFields = FieldsTo(8);
+  static constexpr FieldMask kAllFields = FieldsTo(10) & ~FieldBit(7);
 
   std::string name;
   std::string url;
@@ -32,14 +36,16 @@ struct FeedProject {
   bool retired = false;
   std::string ownership_key;          // PEM; empty: none
   double points_per_cobblestone = 0;  // 0: 1
-  bool shared_account = false;
-  double erase_after = 0;          // s; 0: wire::kEraseAfter
+  double erase_after = 0;             // s; 0: wire::kEraseAfter
+  // Users that belong to an account manager; in a row ascending, each once.
+  std::vector<std::uint64_t> shared_accounts;
+  bool account_manager = false;    // its users are people who earned what they have at the other projects
   FieldMask present = kAllFields;  // in an event; not part of a row
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.name, s.url, s.mode, s.retired, s.ownership_key, s.points_per_cobblestone, s.shared_account,
-      s.erase_after);
+    f(s.name, s.url, s.mode, s.retired, s.ownership_key, s.points_per_cobblestone, s.erase_after,
+      s.shared_accounts, s.account_manager);
   }
   friend bool operator==(const FeedProject&, const FeedProject&) = default;
 };

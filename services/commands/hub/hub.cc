@@ -71,8 +71,9 @@ Result<std::vector<hub::CollectedProject>> CollectedOf(const settings::RunSettin
                                   .url = entry.url,
                                   .statistics = entry.statistics,
                                   .points_per_cobblestone = entry.points_per_cobblestone,
-                                  .shared_account = entry.shared_account,
                                   .erase_after = SecondsOf(entry.erase_after),
+                                  .shared_accounts = entry.shared_accounts,
+                                  .account_manager = entry.account_manager,
                                   .fetch_time = SecondsOf(entry.fetch_time)};
     if (!entry.ownership_key.empty()) {
       std::ifstream file(entry.ownership_key, std::ios::binary);

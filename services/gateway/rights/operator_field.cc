@@ -17,12 +17,14 @@ constexpr std::array kOperatorFields = {
     std::pair{wire::FieldBit(4), std::string_view("retired")},
     std::pair{wire::FieldBit(5), std::string_view("ownership_key")},
     std::pair{wire::FieldBit(6), std::string_view("points_per_cobblestone")},
-    std::pair{wire::FieldBit(7), std::string_view("shared_account")},
     std::pair{FeedProject::kEraseAfter, std::string_view("erase_after")},
+    std::pair{FeedProject::kSharedAccounts, std::string_view("shared_accounts")},
+    std::pair{FeedProject::kAccountManager, std::string_view("account_manager")},
 };
 constexpr wire::FieldMask kProjectFields = FeedProject::kRequired | FeedProject::kUrl;
 static_assert((kProjectFields | wire::FieldBit(4) | wire::FieldBit(5) | wire::FieldBit(6) |
-               wire::FieldBit(7) | FeedProject::kEraseAfter) == FeedProject::kAllFields,
+               FeedProject::kEraseAfter | FeedProject::kSharedAccounts | FeedProject::kAccountManager) ==
+                  FeedProject::kAllFields,
               "a new field of FeedProject: decide who may send it");
 
 }  // namespace

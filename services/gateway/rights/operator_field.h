@@ -1,6 +1,6 @@
 // What only the operator of a federation hub decides about a project: whether it is retired, its key for proofs of ownership,
-// its points, whether its accounts are shared, how long the hub keeps who has left, and that a held edition was released. A
-// project with a token of the kind `feeds` says everything else about itself.
+// its points, which accounts belong to an account manager, whether it is one itself, how long the hub keeps who has left, and
+// that a held edition was released. A project with a token of the kind `feeds` says everything else about itself.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace cobblestone::gateway {
 
-// The first field of the event that only the operator of a hub decides: "shared_account". Empty: it has none, or the bytes
+// The first field of the event that only the operator of a hub decides: "shared_accounts". Empty: it has none, or the bytes
 // are no event that a hub accepts. `kind` is that of the envelope.
 std::string_view OperatorField(wire::EventKind kind, std::string_view envelope);
 

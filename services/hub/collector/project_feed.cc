@@ -175,8 +175,9 @@ Status ProjectFeed::Round(Fetcher& fetcher, const FetchLimits& limits, double no
                                            .mode = wire::FeedMode::kFiles,
                                            .ownership_key = project_.ownership_key,
                                            .points_per_cobblestone = project_.points_per_cobblestone,
-                                           .shared_account = project_.shared_account,
-                                           .erase_after = project_.erase_after});
+                                           .erase_after = project_.erase_after,
+                                           .shared_accounts = project_.shared_accounts,
+                                           .account_manager = project_.account_manager});
       !s.ok())
     return s;
   Health health;

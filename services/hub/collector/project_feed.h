@@ -13,10 +13,12 @@
 // Owner: one thread at a time, and one process.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
@@ -36,8 +38,9 @@ struct CollectedProject {
   // As in wire::FeedProject.
   std::string ownership_key{};
   double points_per_cobblestone = 0;
-  bool shared_account = false;
   double erase_after = 0;
+  std::vector<std::uint64_t> shared_accounts{};
+  bool account_manager = false;
   double fetch_time = 0;  // s for one export; 0: that of the limits
 };
 

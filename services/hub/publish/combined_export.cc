@@ -156,8 +156,6 @@ class Combiner {
     SpillSort sort(job_.scratch);
     AccountReader reader(records);
     for (std::size_t project = 0; project < hub_.projects().size(); ++project) {
-      // Accounts of account managers stand for many people and are in no sum.
-      if (hub_.projects()[project].row.project.shared_account) continue;
       for (;;) {
         const auto has = reader.Next(project);
         if (!has.ok()) return has.status();
@@ -225,6 +223,8 @@ class Combiner {
     return WriteGroups(
         accounts_.hosts, "host",
         [&](std::size_t project, const SortedAccount& host) -> Result<std::string> {
+          // What hosts have at an account manager is in their records of the projects.
+          if (hub_.projects()[project].row.project.account_manager) return std::string();
           const auto cpid = federation::ParseCpid(host.account.cross_project_id);
           if (!cpid) return std::string();
           const auto owner = OwnerOf(project, host.account.owner);
@@ -245,7 +245,7 @@ class Combiner {
         &figures_.hosts);
   }
 
-  // The person; empty: the owner is hidden, or has shown no id.
+  // The person; empty: the owner is hidden, has shown no id, or is an account manager.
   Result<std::string> OwnerOf(std::size_t project, std::uint64_t user) {
     if (user == 0) return std::string();
     const auto owner = hub_.Find(wire::AccountKind::kUser, project, user);

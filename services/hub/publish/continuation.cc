@@ -171,11 +171,13 @@ class ContinuationWriter {
     edition_ = to.edition;
     newest_ = std::max(newest_, time);
     wire::EventHead head{.id = NumberAt(from.since), .project = to.number, .time = time};
-    Status s =
-        Put(head, wire::FeedProject{.name = from.name.empty() ? from.key : from.name,
-                                    .url = from.url,
-                                    .mode = wire::FeedMode::kFiles,
-                                    .present = wire::FeedProject::kRequired | wire::FeedProject::kUrl});
+    wire::FeedProject project{.name = from.name.empty() ? from.key : from.name,
+                              .url = from.url,
+                              .mode = wire::FeedMode::kFiles,
+                              .account_manager = from.account_manager,
+                              .present = wire::FeedProject::kRequired | wire::FeedProject::kUrl};
+    if (from.account_manager) project.present |= wire::FeedProject::kAccountManager;
+    Status s = Put(head, std::move(project));
     if (!s.ok() || to.edition == 0) return s;
     wire::FeedEdition edition{
         .edition = edition_, .state = wire::EditionState::kBegun, .published_time = time, .whole = true};

@@ -159,10 +159,15 @@ Result<std::optional<wire::FeedAccount>> HubReader::Find(wire::AccountKind kind,
   return *seen == nullptr ? std::optional<wire::FeedAccount>() : std::optional(**seen);
 }
 
+bool HubReader::IsShared(std::size_t project, std::uint64_t user) const {
+  const std::vector<std::uint64_t>& shared = projects_[project].row.project.shared_accounts;
+  return std::binary_search(shared.begin(), shared.end(), user);
+}
+
 // By the keys of projects, because hubs number them differently.
 Result<Person> HubReader::PersonOf(std::size_t project, std::uint64_t user, double create_time) const {
   Person person;
-  if (create_time < 1) return person;
+  if (create_time < 1 || IsShared(project, user)) return person;
   const federation::AccountKey account{.project = projects_[project].id.value,
                                        .user = user,
                                        .create_time = static_cast<std::uint64_t>(create_time)};
@@ -180,7 +185,7 @@ Result<Person> HubReader::PersonOf(std::size_t project, std::uint64_t user, doub
     const auto row = FindShown(*feeds_, one);
     if (!row.ok()) return row.status();
     const auto of = index_.find(one.project);
-    if (!*row || of == index_.end()) continue;
+    if (!*row || of == index_.end() || IsShared(of->second, one.user)) continue;
     const federation::Edge& first = FirstEdgeOf(**row);
     Rank rank(first.first, projects_[of->second].key, one.user, one.create_time);
     if (eldest && *eldest < rank) continue;

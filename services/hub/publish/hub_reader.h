@@ -33,10 +33,10 @@ struct HubProject {
   std::optional<feeds::EditionRow> held;      // if it is newer than the last complete one
 };
 
-// Who an account belongs to. Both depend on first days alone, so they stay while accounts join and ids swing.
+// Who an account belongs to. Both depend on first days alone, so they stay while accounts join and ids swing. Nobody: the
+// account has shown no id, or belongs to an account manager.
 struct Person {
-  std::string
-      name;  // KEY-USER-CREATETIME of the account that was shown first; empty: the account has shown no id
+  std::string name;  // KEY-USER-CREATETIME of the person's account that was shown first; empty: nobody
   std::string cpid;  // the id that this account showed first
 };
 
@@ -57,6 +57,8 @@ class HubReader {
   // One account; nothing if the edition does not have it.
   [[nodiscard]] Result<std::optional<wire::FeedAccount>> Find(wire::AccountKind kind, std::size_t project,
                                                               std::uint64_t id) const;
+  // The user belongs to an account manager, and is in no person's sum.
+  [[nodiscard]] bool IsShared(std::size_t project, std::uint64_t user) const;
   [[nodiscard]] Result<Person> PersonOf(std::size_t project, std::uint64_t user, double create_time) const;
 
  private:

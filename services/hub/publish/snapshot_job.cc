@@ -113,7 +113,10 @@ std::string ReasonOf(const feeds::EditionRow& held) {
 
 Project StateOf(const HubProject& project, double direct, const std::string& date) {
   const wire::FeedProject& about = project.row.project;
-  Project shown{.key = project.key, .url = CleanText(about.url), .name = CleanName(about.name)};
+  Project shown{.key = project.key,
+                .url = CleanText(about.url),
+                .name = CleanName(about.name),
+                .account_manager = about.account_manager};
   const bool known = HasRecords(project, direct);
   shown.since = std::min(DateOf(known ? PublishedOf(project, direct) : project.registered), date);
   if (!known) {

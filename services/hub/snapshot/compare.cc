@@ -29,6 +29,7 @@ std::string StateText(const Project* project) {
   std::string text = std::string(NameOf(project->state)) + " since " + project->since + ", " + project->url +
                      ", " + std::to_string(project->not_shown.users) + " users with " +
                      MicroText(project->not_shown.total) + " micro-credits not shown";
+  if (project->account_manager) text += ", an account manager";
   if (!project->why.empty()) text += ": " + project->why;
   return text;
 }

@@ -91,15 +91,17 @@ json JsonOf(const Project& project) {
                      {"sha256", ToHex(part.sha256)},
                      {"tree", ToHex(part.tree)},
                      {"total_micro", MicroText(part.total)}});
-  return {{"key", project.key},
-          {"url", project.url},
-          {"name", project.name},
-          {"state", NameOf(project.state)},
-          {"since", project.since},
-          {"why", project.why},
-          {"not_shown",
-           {{"users", project.not_shown.users}, {"total_micro", MicroText(project.not_shown.total)}}},
-          {"parts", parts}};
+  json all{{"key", project.key},
+           {"url", project.url},
+           {"name", project.name},
+           {"state", NameOf(project.state)},
+           {"since", project.since},
+           {"why", project.why},
+           {"not_shown",
+            {{"users", project.not_shown.users}, {"total_micro", MicroText(project.not_shown.total)}}},
+           {"parts", parts}};
+  if (project.account_manager) all["account_manager"] = true;
+  return all;
 }
 
 json ContentJson(const Manifest& manifest) {
@@ -155,7 +157,8 @@ Project ReadProject(const json& from) {
                   .name = from.at("name").get<std::string>(),
                   .state = ReadName(from.at("state").get<std::string>(), kStates),
                   .since = from.at("since").get<std::string>(),
-                  .why = from.at("why").get<std::string>()};
+                  .why = from.at("why").get<std::string>(),
+                  .account_manager = from.value("account_manager", false)};
   const json& not_shown = from.at("not_shown");
   project.not_shown = {.users = not_shown.at("users").get<std::uint64_t>(),
                        .total = ReadMicro(not_shown.at("total_micro").get<std::string>())};

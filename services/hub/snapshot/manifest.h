@@ -51,7 +51,8 @@ struct Project {
   std::string since;  // YYYY-MM-DD; the date of the snapshot if kFresh
   std::string why;    // for kStale, kUnknown and kHeld, or empty
   NotShown not_shown;
-  std::vector<Part> parts;  // by kind, each at most once
+  bool account_manager = false;  // its credit is in the parts of other projects as well
+  std::vector<Part> parts;       // by kind, each at most once
 };
 
 // "2026-11-27". The form; not whether the month has that day.

@@ -5,8 +5,9 @@
 // - Recent averages are decayed to one instant, `as_of`. Exponential decay keeps their order and their ratios, so the
 //   ranks hold at any later instant.
 // - A person is an identity (docs/design/identity.md), or an account that has shown no cross-project id.
-// - Sums over projects are in Cobblestones: points of a project are divided by its points_per_cobblestone. Accounts of a
-//   project whose accounts are shared by many people (FeedProject::shared_account) are in no such sum.
+// - Sums over projects are in Cobblestones: points of a project are divided by its points_per_cobblestone.
+// - An account of an account manager (FeedProject::shared_accounts) is no person's: it is in the sums and lists of its project
+//   only. What its members earned with it are their accounts at the manager (FeedProject::account_manager).
 //
 // Memory in bytes: 64 per user and 56 per person, both without the name; 44 per host; 52 per team. A user's name has about
 // 12. 10^7 users who are 10^7 people, and 3 x 10^7 hosts: 2.7 GB; twice that while the next index is built.
@@ -66,7 +67,7 @@ struct IndexedTeam {
   std::uint64_t id = 0;
   credit::MicroCredit total = 0;
   double recent = 0;
-  Place group = kNowhere;     // nowhere: it has no name, or its project's accounts are shared
+  Place group = kNowhere;     // nowhere: it has no name
   Place first_member = 0;     // in users_by_team
   std::uint32_t members = 0;  // users
   std::uint16_t project = 0;
@@ -133,9 +134,10 @@ struct SharedHosts {
 
 struct IndexedProject {
   ProjectId id;
-  double points = 1;  // per Cobblestone
-  bool shared = false;
-  std::uint64_t complete = 0;  // ProjectRow
+  double points = 1;             // per Cobblestone
+  bool account_manager = false;  // the credit of its accounts is in the sums of other projects as well
+  std::vector<std::uint64_t> shared_accounts{};  // users
+  std::uint64_t complete = 0;                    // ProjectRow
   std::uint64_t whole = 0;
   double ended = 0;  // UNIX s: the last complete edition; 0: none
   PlaceRange users;

@@ -150,7 +150,8 @@ class HubIndexBuild {
                           [&](const stream::Key& key, const feeds::ProjectRow& row) {
                             index_->projects.push_back({.id = ProjectId(key.project),
                                                         .points = PointsPerCobblestone(row.project),
-                                                        .shared = row.project.shared_account,
+                                                        .account_manager = row.project.account_manager,
+                                                        .shared_accounts = row.project.shared_accounts,
                                                         .complete = row.complete,
                                                         .whole = row.whole});
                             return Status::Ok();
@@ -246,7 +247,7 @@ class HubIndexBuild {
                            .total = seen.total_micro,
                            .recent = RecentNow(seen),
                            .project = static_cast<std::uint16_t>(p)};
-          if (!seen.name.empty() && !index_->projects[p].shared) team.group = GroupOf(seen.name);
+          if (!seen.name.empty()) team.group = GroupOf(seen.name);
           return AddEntry(index_->teams, std::move(team));
         });
     if (!read.ok()) return read;
@@ -361,14 +362,16 @@ class HubIndexBuild {
     const Place user =
         user_places_->Find(static_cast<std::size_t>(project - index_->projects.data()), key.user);
     if (user == kNowhere || index_->users.all[user].created != key.create_time) return kNowhere;
-    return project->shared ? kNowhere : user;
+    return leader_[user] == kNowhere ? kNowhere : user;
   }
 
   // Sets leader_: for each user the user who stands for the person; nowhere for shared accounts.
   Status FindPeople() {
     leader_.resize(index_->users.all.size());
-    for (std::size_t user = 0; user < leader_.size(); ++user)
-      leader_[user] = index_->projects[index_->users.all[user].project].shared ? kNowhere : PlaceOf(user);
+    std::iota(leader_.begin(), leader_.end(), Place{0});
+    for (std::size_t project = 0; project < index_->projects.size(); ++project)
+      for (const std::uint64_t id : index_->projects[project].shared_accounts)
+        if (const Place user = user_places_->Find(project, id); user != kNowhere) leader_[user] = kNowhere;
     // Identities whose eldest account is not exported, or is shared.
     std::map<federation::AccountKey, Place> headless;
     std::uint64_t visited = 0;
@@ -598,7 +601,9 @@ Status AddEditions(const Rows& leading, std::string* text) {
   return ForEach(leading, feeds::kProjectsTable, [&](const stream::Key& key, const feeds::ProjectRow& row) {
     *text += std::to_string(key.project) + ' ' + std::to_string(row.complete) + ' ' +
              std::to_string(row.whole) + ' ' + std::to_string(PointsPerCobblestone(row.project)) +
-             (row.project.shared_account ? " shared\n" : "\n");
+             (row.project.account_manager ? " manager" : "");
+    for (const std::uint64_t user : row.project.shared_accounts) *text += " shared " + std::to_string(user);
+    *text += '\n';
     return Status::Ok();
   });
 }

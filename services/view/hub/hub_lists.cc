@@ -407,6 +407,7 @@ Result<json> HubLists::Hosts(const federation::Cpid& cpid, const Page& page) con
              {"rank_total", index.HostRank(place, HubRank::kTotal)},
              {"rank_rac", index.HostRank(place, HubRank::kRecent)},
              {"of", project.hosts.size()}};
+    row["in_sum"] = !project.account_manager;
     if (account->owner != 0) row["owner"] = account->owner;
     if (!account->description.empty()) row["description"] = account->description;
     rows.push_back(std::move(row));

@@ -26,7 +26,9 @@ std::vector<Earned> EarnedBy(const HubIndex& index, std::span<const Place> host)
     const IndexedHost& account = index.hosts.all[place];
     const IndexedProject& project = index.projects[account.project];
     // The averages of a project that is silent decay, whatever its hosts earn.
-    if (project.shared || index.as_of - project.ended > kKnownFor || account.recent < kUsedRecent) continue;
+    if (index.as_of - project.ended > kKnownFor || account.recent < kUsedRecent) continue;
+    // What a host has at an account manager it earned at the projects.
+    if (project.account_manager) continue;
     if (earned.empty() || earned.back().project != account.project)
       earned.push_back({.project = static_cast<std::uint16_t>(account.project)});
     earned.back().recent += account.recent / project.points;

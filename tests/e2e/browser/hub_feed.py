@@ -1,4 +1,4 @@
-"""A small feed of three projects for the story of a hub: always the same events on the days up to today, with the numbers that follow
+"""A small feed of three projects and an account manager for the story of a hub: always the same events on the days up to today, with the numbers that follow
 from them.
 
 Eleven computers are at Rosewood and Elm: ten earn 0.5, 1, ... 5 times as much at Rosewood, and Ada's 800 / 30 = 26.7 times. Their
@@ -7,6 +7,8 @@ median is the sixth, 3; its 95 % range leaves out (11 - 1.96 x 3.32) / 2 = 2.25,
 Ada is at all three. Rosewood shows her id a, Skyline c, and Elm a, c and a again, so she is one person. Bob is at Rosewood and Skyline
 with id b; later his account at Skyline shows Ada's id, which Skyline alone says. Fifty more volunteers are at Rosewood alone. Skyline
 is silent from day 4 on, and Elm's last edition is held.
+
+Together is an account manager. Its account at Rosewood has 200, which are Bob's, as its own statistics say.
 """
 
 import json
@@ -14,7 +16,7 @@ import time
 
 DAY = 86400
 LAST = 7  # the day of today; the feed begins on day 0
-ADA, BOB, MALLORY = 11, 12, 35
+ADA, BOB, MALLORY, MANAGER = 11, 12, 35, 60
 ID = {name: name * 32 for name in "abc"}
 HOST_ID = "9" * 32
 HELD = "user.gz has 40 % fewer accounts than the edition before"
@@ -29,9 +31,10 @@ UNBROKEN = "Supercalifragilisticexpialidocious" * 4  # the name of the last volu
 ROSEWOOD = (1000, 1100, 1250, 1200, 1300, 1300, 1300, 1300)  # by day +100, +150, -50, +100
 ELM = (20, 25, 31, 31, 31, 31, 31)  # +5, +6; the edition of today is held
 SKYLINE = (500, 500, 500, 700)  # +200 on day 3
+TOGETHER = (200,) * (LAST + 1)  # of Bob
 ADAS_TOTAL = 1300 + 31 + 700
 GERMANY = ADAS_TOTAL
-JAPAN = 90 + 10  # Bob
+JAPAN = 90 + 10 + TOGETHER[0]  # Bob
 SINGAPORE = 50  # volunteer 50
 TEAM = 4000 + 600
 SCALES = (0.2, 0.3, 0.5)  # equal weights, so the median is 0.3
@@ -90,6 +93,7 @@ def rosewood(feed, day, ada):
     if day == 0:
         for n in range(1, VOLUNTEERS + 1):
             feed.user(1, 100 + n, edition, n, at, f"{n:032x}", UNBROKEN if n == 50 else f"volunteer {n:02}", "Singapore" if n == 50 else "")
+        feed.user(1, MANAGER, edition, TOGETHER[0], at, "", "Together")
         feed.account(1, "TEAM", 5, edition, 4000, at, name="Planet Three")
         feed.account(1, "HOST", 900, edition, 800, at, cross_project_id=HOST_ID, owner=str(ADA))
         for n in range(1, SHARED + 1):
@@ -97,7 +101,7 @@ def rosewood(feed, day, ada):
     bob = 60 if day == 0 else 90
     if day in (0, 1):
         feed.user(1, BOB, edition, bob, at, ID["b"], "Bob", "Japan")
-    feed.edition(1, edition, "COMPLETE", at, **sums(VOLUNTEERS + 2, ada + bob + sum(range(1, VOLUNTEERS + 1))))
+    feed.edition(1, edition, "COMPLETE", at, **sums(VOLUNTEERS + 3, ada + bob + TOGETHER[0] + sum(range(1, VOLUNTEERS + 1))))
 
 
 def elm(feed, day, ada):
@@ -122,17 +126,29 @@ def skyline(feed, day, ada):
     feed.edition(3, edition, "COMPLETE", at, **sums(2, ada + 10))
 
 
+def together(feed, day, bob):
+    edition, at = day + 1, feed.start + day * DAY
+    feed.edition(4, edition, "BEGUN", at)
+    if day == 0:
+        feed.user(4, 41, edition, bob, at, ID["b"], "Bob", "Japan")
+    feed.edition(4, edition, "COMPLETE", at, **sums(1, bob))
+
+
 def lines(start):
     feed = Feed(start)
-    for project, name in ((1, "Rosewood"), (2, "Elm"), (3, "Skyline")):
-        feed.add(project, start, {"feed_project": {"name": name, "url": f"https://{name.lower()}.example/", "mode": "FEED_MODE_FILES"}})
-        feed.versions(project, SCALES[project - 1])
-    feed.add(1, start, {"feed_health": {"condition": "FEED_CONDITION_FINE"}})
+    more = {1: {"shared_accounts": {"users": [str(MANAGER)]}}, 4: {"account_manager": True}}
+    for project, name in ((1, "Rosewood"), (2, "Elm"), (3, "Skyline"), (4, "Together")):
+        url = f"https://{name.lower()}.example/"
+        feed.add(project, start, {"feed_project": {"name": name, "url": url, "mode": "FEED_MODE_FILES", **more.get(project, {})}})
+        if project <= len(SCALES):
+            feed.versions(project, SCALES[project - 1])
+    for project in (1, 4):
+        feed.add(project, start, {"feed_health": {"condition": "FEED_CONDITION_FINE"}})
     feed.add(2, start, {"feed_health": {"condition": "FEED_CONDITION_NO_WORK", "reason": "no jobs are ready to send"}})
     for day in range(LAST + 1):
         # Factors are computed with the first tick and then once a day: LAST + 1 times.
         feed.add(0, start + day * DAY + day, {"tick": {"time": start + day * DAY + day}})
-        for publish, totals in ((rosewood, ROSEWOOD), (elm, ELM), (skyline, SKYLINE)):
+        for publish, totals in ((rosewood, ROSEWOOD), (elm, ELM), (skyline, SKYLINE), (together, TOGETHER)):
             if day < len(totals):
                 publish(feed, day, totals[day])
     feed.edition(2, len(ELM) + 1, "HELD", start + LAST * DAY, reason=f"{HELD}. What to do: {ASK}")

@@ -38,18 +38,19 @@ def wait_for_index(gateway):
 
 def check_projects(page, date):
     page.open("#/hub")
-    p.check_equal(page.texts(".hub-cards h2"), ["Rosewood", "Elm", "Skyline"], "the projects")
+    p.check_equal(page.texts(".hub-cards h2"), ["Rosewood", "Elm", "Skyline", "Together"], "the projects")
     figure = lambda project, key: p.digits(page.text(f"[data-project='{project}'] [data-key={key}] dd"))
-    # 1300 of Ada, 90 of Bob, and 1 + 2 + ... + 50.
-    p.check_equal(figure(1, "total"), money(1300 + 90 + 1275), "the credit of Rosewood")
-    p.check_equal(figure(1, "users"), str(feed.VOLUNTEERS + 2), "the users of Rosewood")
+    # 1300 of Ada, 90 of Bob, 200 of the manager, and 1 + 2 + ... + 50.
+    p.check_equal(figure(1, "total"), money(1300 + 90 + 200 + 1275), "the credit of Rosewood")
+    p.check_equal(figure(1, "users"), str(feed.VOLUNTEERS + 3), "the users of Rosewood")
     p.check_equal(figure(1, "hosts"), str(feed.SHARED + 1), "the hosts of Rosewood")
     p.check_equal(figure(3, "total"), money(710), "the credit of Skyline, which is silent")
-    p.check_equal(page.texts(".hub-cards .condition"), ["Fine", "No work", "Unreachable"], "the conditions")
+    p.check_equal(page.texts(".hub-cards .condition"), ["Fine", "No work", "Unreachable", "Fine"], "the conditions")
     p.check("No jobs are ready to send." in page.text("[data-project='2']"), "the reason of the condition")
     p.check(f"Unknown since {date(3)}" in page.text("[data-project='3'] [data-unknown]"), "since when Skyline is not known")
     p.check(not page.all("[data-project='1'] [data-unknown]"), "Rosewood is known")
-    p.check_equal(tile(page, "total"), money(1300 + 90 + 1275 + 31 + 710), "the credit of all projects")
+    p.check_equal(tile(page, "total"), money(1300 + 90 + 200 + 1275 + 31 + 710), "the credit of all projects has that of the manager once")
+    p.check_equal(tile(page, "projects"), "3", "the manager is no project")
 
     page.click("[data-project='2'] h2 a")
     page.wait_shown("#/hub/project/2")
@@ -59,6 +60,23 @@ def check_projects(page, date):
     page.open("#/hub/project/1")
     page.driver.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true })")
     p.wait_for(lambda: any(date(3) in row and "−50" in row and "correction" in row for row in page.texts(".numbers tr")), "the day on which a total fell")
+
+
+def check_manager(page):
+    """An account manager: its account at a project is nobody's, and its members have what its own statistics say."""
+    page.open("#/hub/project/1")
+    p.check_equal(page.text("[data-shared]"), "1 account belongs to an account manager, and is in no person's sum.", "the note at the project")
+    page.open("#/hub/project/4")
+    p.check_equal(
+        page.text("[data-manager]"),
+        "An account manager: its members' credit was earned at the other projects, so its total is in no sum over projects.",
+        "the note at the manager",
+    )
+    p.check_equal(tile(page, "total"), money(200), "the credit of its members")
+    page.open(f"#/hub/project/1/user/{feed.MANAGER}")
+    p.check("in no person's sum" in page.text("[data-shared]"), "the note at the account")
+    p.check_equal(tile(page, "total"), money(200), "the credit of the account")
+    p.check("over all projects" not in page.text(".lead"), f"the account is part of nobody: {page.text('.lead')}")
 
 
 def check_shared_hosts(page):
@@ -146,7 +164,7 @@ def check_lists(page):
     p.check_equal(page.text("[data-range]"), "51 to 52 of 52", "the second page")
     p.check_equal(page.texts("main tbody tr .credit"), ["2.000000", "1.000000"], "the last two volunteers")
     page.open("#/hub/leaders/people?country=Japan")
-    p.check_equal([page.texts("main tbody th"), page.texts("main tbody .credit")], [["Bob"], ["100.000000"]], "people of Japan")
+    p.check_equal([page.texts("main tbody th"), page.texts("main tbody .credit")], [["Bob"], ["300.000000"]], "people of Japan")
     page.open("#/hub/search?q=VOLUNTEER%200")
     p.check_equal(sorted(page.texts("main tbody th")), [f"volunteer 0{n}" for n in range(1, 10)], "people whose names begin so")
     page.open("#/hub/leaders/hosts?project=2")
@@ -168,7 +186,7 @@ def check_countries(page):
     expected = [f"{credit:,}.000000" for credit in (feed.GERMANY, feed.JAPAN, feed.SINGAPORE)]
     p.check_equal(page.texts("main tbody .credit"), expected, "their credit")
     shade = lambda country: page.one(f".world [data-country='{country}']").get_attribute("data-shade")
-    # 2031 / 100 is one and a third orders of magnitude: one shade of 0.75 behind; 2031 / 50 two.
+    # 2031 / 300 is five sixths of an order of magnitude: one shade of 0.75 behind; 2031 / 50 two.
     p.check_equal([shade(one) for one in ("Germany", "Japan", "Singapore", "France")], ["5", "4", "3", "0"], "the shades of the map")
     p.check(len(page.all(".world path")) > 150, "the map has the countries of the world")
     page.driver.execute_script("document.querySelector(\".world [data-country='Japan']\").dispatchEvent(new MouseEvent('click'))")
@@ -207,6 +225,7 @@ def story():
         p.check_equal(page.texts(".nav a"), ["Projects", "Leaders", "Countries", "Factors", "Refused"], "the views of a hub")
         check_projects(page, date)
         check_reasons(page)
+        check_manager(page)
         check_shared_hosts(page)
         check_person(page, date)
         for check in (check_lists, check_countries, check_factors):

@@ -43,7 +43,7 @@ UNBROKEN = "Supercalifragilisticexpialidocious" * 4
 LONG_VIEWS = ["#/flow", "#/refused", "#/refused/0"] + [f"#/p/{ADOPTED_PROJECT}/{view}" for view in (
     f"user/{BUSY}", f"user/{SHY}", f"host/{BUSY_HOST}", "team/4", f"result/{BUSY_RESULT}", "scales", "leaders/users", "leaders/hosts", "leaders/teams",
     "search?q=LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL")]  # fmt: skip
-HUB_VIEWS = ["#/", "#/hub/project/2", f"#/hub/person/{hub_feed.ID['a']}", f"#/hub/project/1/user/{hub_feed.ADA}", f"#/hub/project/1/user/{100 + hub_feed.VOLUNTEERS}", "#/hub/leaders/people", "#/hub/leaders/users?project=1",
+HUB_VIEWS = ["#/", "#/hub/project/2", "#/hub/project/4", f"#/hub/person/{hub_feed.ID['a']}", f"#/hub/project/1/user/{hub_feed.ADA}", f"#/hub/project/1/user/{100 + hub_feed.VOLUNTEERS}", "#/hub/leaders/people", "#/hub/leaders/users?project=1",
     "#/hub/leaders/teams?by=rac", f"#/hub/host/{hub_feed.HOST_ID}", f"#/hub/team/{hashlib.md5(b'planet three').hexdigest()}", "#/hub/countries", "#/hub/factors",
     "#/hub/search?q=vol", "#/hub/person/1-2-3", "#/refused"]  # fmt: skip
 FIRST_EVENTS = 8000  # first batch of the traffic: members and some results

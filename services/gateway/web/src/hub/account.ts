@@ -41,7 +41,8 @@ export async function accountView(context: Context, of: Id, kind: Kind, id: Id):
     h("p", { class: "crumb" }, projectLink(of, account.project_name)),
     h("h1", { tabindex: -1 }, name),
     h("p", { class: "lead" }, `${kWords[kind]} ${id} of ${account.project_name}, as of its last complete edition. `,
-      person && ["Part of ", personLink(person.identity, person.name || "the person"), " with ", credit(person.total), " over all projects."]),
+      person && account.in_sum !== false && ["Part of ", personLink(person.identity, person.name || "the person"), " with ", credit(person.total), " over all projects."]),
+    account.in_sum === false && h("p", { class: "hub-note", "data-shared": "" }, "This account belongs to an account manager: many people's computers work under it, so it is in no person's sum."),
     tiles([
       { label: "Total credit", value: credit(account.total), note: rankText(account.rank_total, account.of, `${kind}s`), key: "total" },
       { label: "Recent average", value: rac(account.rac), note: ["a day, now. ", rankText(account.rank_rac, account.of, `${kind}s`)], key: "rac" },
@@ -93,9 +94,9 @@ export async function hostView(context: Context, cpid: string): Promise<View> {
     h("h1", { tabindex: -1 }, "A computer over projects"),
     h("p", { class: "lead" }, "All hosts with the id ", h("code", {}, cpid), ". Projects publish the ids of hosts themselves; the hub does not check them."),
     hosts.length === 0 ? empty("No project has a host with this id.") : [
-      tiles([{ label: "Total credit", value: credit(format.creditSum(hosts.map((one) => one.cobblestones ?? one.total))), note: "Cobblestones, of all projects", key: "total" }]),
+      tiles([{ label: "Total credit", value: credit(format.creditSum(["0.000000", ...hosts.filter((one) => one.in_sum !== false).map((one) => one.cobblestones ?? one.total)])), note: "Cobblestones, of all projects", key: "total" }]),
       card(null, table("The hosts with this id", [
-        { name: "Project", head: true, cell: atProject("host") },
+        { name: "Project", head: true, cell: (t) => [atProject("host")(t), t.in_sum === false && h("span", { class: "mark warn" }, "in no sum")] },
         { name: "Total credit", number: true, cell: (t) => credit(t.total) },
         { name: "Recent average", number: true, cell: (t) => rac(t.rac) },
       ], hosts)),

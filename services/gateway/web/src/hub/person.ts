@@ -31,7 +31,7 @@ function accountCard(account: HubAccount): Child {
       account.team !== undefined && [", team ", accountLink(account.project, "team", account.team, account.team_name)]),
     h("dl", { class: "hub-figures" }, figures.map(([label, value, rank, key]) => h("div", { "data-key": key }, h("dt", {}, label), h("dd", {}, value), rank && h("dd", { class: "rank" }, rank)))),
     account.cobblestones !== undefined && account.cobblestones !== account.total && h("p", { class: "soft small" }, "In Cobblestones: ", credit(account.cobblestones), "."),
-    account.in_sum === false && h("p", { class: "hub-note" }, "This account stands for many people, so it is in no person's sum."),
+    account.in_sum === false && h("p", { class: "hub-note" }, "This account belongs to an account manager: many people's computers work under it, so it is in no person's sum."),
     h("h4", {}, "Its ids, and why they count"), idsOf(account.ids ?? []));
 }
 

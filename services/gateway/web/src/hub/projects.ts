@@ -24,7 +24,10 @@ function warnings(project: HubProject): Child {
     project.held_edition > 0 && h("p", { class: "hub-note warn", "data-held": "" }, h("b", {}, `Edition ${project.held_edition} is held`),
       project.held_reason ? `: ${project.held_reason}. ` : ". ", "The numbers before it stay."),
     project.retired && h("p", { class: "hub-note" }, "The project has ended; its credit stays."),
-    project.shared_account && h("p", { class: "hub-note" }, "Its accounts stand for many people, and are in no person's sum."),
+    project.account_manager && h("p", { class: "hub-note", "data-manager": "" }, "An account manager: its members' credit was earned at the other projects, so its total is in no sum over projects."),
+    project.shared_accounts.length > 0 && h("p", { class: "hub-note", "data-shared": "" }, project.shared_accounts.length === 1
+      ? "1 account belongs to an account manager, and is in no person's sum."
+      : `${format.count(project.shared_accounts.length)} accounts belong to an account manager, and are in no person's sum.`),
   ];
 }
 
@@ -63,14 +66,15 @@ function projectCard(project: HubProject): HTMLElement {
 
 export async function projectsView(context: Context): Promise<View> {
   const projects = (await ask<HubProject[]>("projects", context.signal)).data;
-  const now = projects.filter((one) => known(one) && !unknownWords(one)).length;
-  const sum = projects.flatMap((one) => (known(one) && one.total ? [inCobblestones(one.total, one.points_per_cobblestone)] : []));
+  const earning = projects.filter((one) => !one.account_manager);
+  const now = earning.filter((one) => known(one) && !unknownWords(one)).length;
+  const sum = earning.flatMap((one) => (known(one) && one.total ? [inCobblestones(one.total, one.points_per_cobblestone)] : []));
   const node = h("div", { class: "hub-projects" },
     h("h1", { tabindex: -1 }, "Projects"),
     h("p", { class: "lead" }, "What each project publishes, as of its last complete edition. A project that is silent keeps its numbers, with their date."),
     projects.length === 0 ? empty("The hub knows no project yet.", "They come from its configuration, with the first fetch.") : [
       tiles([
-        { label: "Projects", value: format.count(projects.length), note: now === projects.length ? "all of them known now" : `${format.count(now)} of them known now`, key: "projects" },
+        { label: "Projects", value: format.count(earning.length), note: now === earning.length ? "all of them known now" : `${format.count(now)} of them known now`, key: "projects" },
         { label: "Credit of all projects", value: credit(format.creditSum(sum.length > 0 ? sum : ["0.000000"])), note: "Cobblestones", key: "total" },
       ]),
       h("ul", { class: "hub-cards" }, projects.map(projectCard)),

@@ -29,7 +29,8 @@ export interface HubProject {
   url: string;
   mode: "files" | "direct";
   retired: boolean;
-  shared_account: boolean;
+  shared_accounts: Id[]; // users that belong to an account manager
+  account_manager: boolean; // its credit was earned at the other projects
   points_per_cobblestone: Double;
   condition: string;
   condition_reason?: string;
@@ -79,6 +80,7 @@ export interface Row {
   total: CreditText;
   cobblestones?: CreditText; // the total, of a project with other points
   rac: Double;
+  in_sum?: boolean; // of a host over projects
   projects?: number;
   members?: number;
   people?: number;
@@ -106,8 +108,8 @@ export interface HubAccount {
   of?: number;
   team_members?: number;
   days?: { day: number; credit: CreditText; correction?: boolean }[];
+  in_sum?: boolean; // of a user: false if it belongs to an account manager
   // Of a person's account:
-  in_sum?: boolean;
   cobblestones?: CreditText; // the total, of a project with other points
   ids?: Standing[];
 }
