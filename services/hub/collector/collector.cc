@@ -107,7 +107,7 @@ class Rounds {
   };
 
   void Serve(Fetcher& fetcher) {
-    LowerThreadPriority();  // a hub on the same machine takes in what is sent, and answers, before more is read
+    LowerThreadPriority();  // a hub on the same machine reads what is sent, and answers, before more is fetched
     std::unique_lock lock(mutex_);
     for (;;) {
       ready_.wait(lock, [this] { return closed_ || !waiting_.empty(); });
