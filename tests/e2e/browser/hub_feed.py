@@ -1,5 +1,5 @@
-"""A small feed of three projects and an account manager for the story of a hub: always the same events on the days up to today, with the numbers that follow
-from them.
+"""A small feed of three projects and an account manager for the story of a hub: always the same events on the days up to today, with
+the numbers that follow from them.
 
 Eleven computers are at Rosewood and Elm: ten earn 0.5, 1, ... 5 times as much at Rosewood, and Ada's 800 / 30 = 26.7 times. Their
 median is the sixth, 3; its 95 % range leaves out (11 - 1.96 x 3.32) / 2 = 2.25, so two, on each side: 1.5 to 4.5.

@@ -30,10 +30,12 @@ def wait_for_index(gateway):
     def first():
         with contextlib.suppress(OSError):  # 503 until there is an index
             people = gateway.answer("federation/people?limit=1")
-            return (people["count"], [row["total"] for row in people["data"]])
+            # Projects are compared only if the index has their editions of the last two days.
+            compared = len(gateway.data("federation/projects/1").get("shared_hosts", []))
+            return (people["count"], [row["total"] for row in people["data"]], compared)
         return None
 
-    p.wait_for(lambda: first() == (feed.VOLUNTEERS + 2, [money(feed.ADAS_TOTAL)]), "the index of people", lambda: first())
+    p.wait_for(lambda: first() == (feed.VOLUNTEERS + 2, [money(feed.ADAS_TOTAL)], 1), "the index of people", lambda: first())
 
 
 def check_projects(page, date):
