@@ -500,7 +500,7 @@ Result<json> HubQuestions::Described(const HubIndex& index, const federation::Id
              {"country", ""},
              {"accounts", json::array()},
              {"possible", json::array()}};
-  bool named = false;
+  int named = 0;
   for (const federation::AccountView& one : view.accounts) {
     Figures figures;
     const ProjectId project(one.account.project);
@@ -522,8 +522,10 @@ Result<json> HubQuestions::Described(const HubIndex& index, const federation::Id
       days.Add(project, one.account.user, figures.points, figures.days, figures.corrections);
       lists_.AddPersonRanks(project, one.account.user, &shown);
     }
-    if (!named || one.account == view.identity) {
-      named = true;
+    // Not after an account of many people, if there is another one; else after the eldest.
+    const int naming = figures.shared ? 1 : one.account == view.identity ? 3 : 2;
+    if (naming > named) {
+      named = naming;
       shown["name"] = account->at("name");
       shown["country"] = account->at("country");
     }

@@ -110,6 +110,30 @@ TEST_F(HubProofs, ASharedAccountIsInNoSum) {
   EXPECT_EQ((*person)["accounts"][0]["in_sum"], true);
 }
 
+// User 5 of project 1 and user 6 of project 3 are accounts of managers.
+TEST_F(HubProofs, APersonIsNotNamedAfterASharedAccount) {
+  Project(1, nullptr, {5});
+  Project(2);
+  Project(3, nullptr, {6});
+  const auto asked = [&](std::uint32_t project, std::uint64_t user) {
+    SendAndIndex();
+    const auto person = questions_->PersonOf(ProjectId(project), UserId(user));
+    return person.ok() ? *person : json(person.status().message());
+  };
+  Complete(3, 1, 0, {User(6, 1, 10)}, true);
+  EXPECT_EQ(asked(3, 6)["name"], "user 6") << "it has no other account";
+  Complete(2, 1, 1, {User(17, 1, 100)}, true);
+  const json eldest = asked(2, 17);
+  ASSERT_EQ(eldest["accounts"].size(), 2u) << eldest;
+  ASSERT_EQ(eldest["identity"], "3-6-1200000000") << "the eldest account is shared";
+  EXPECT_EQ(eldest["name"], "user 17");
+  Complete(1, 1, 2, {User(5, 1, 1000)}, true);
+  const json first = asked(2, 17);
+  ASSERT_EQ(first["accounts"].size(), 3u) << first;
+  ASSERT_EQ(first["accounts"][0]["id"], 5) << "the first account is shared";
+  EXPECT_EQ(first["name"], "user 17");
+}
+
 TEST_F(HubDeletions, AnAccountThatStaysAwayIsErasedAndReturnsAsANewOne) {
   Project(1);
   Complete(1, 1, 0, {User(7, 1, 100), User(8, 1, 10, 'c')}, true);

@@ -290,6 +290,24 @@ TEST(HubIndexTest, AnAccountOfAManagerIsInNoSumButThoseOfItsProject) {
             "1 everybody 1000.000000, 2 somebody 1.000000");
 }
 
+// The shared account gives the identity its name, because it was shown first.
+TEST(HubIndexTest, APersonIsNotShownUnderTheNameOfASharedAccount) {
+  HubWorld world;
+  world.Project(1, {.shared_accounts = {22}});
+  world.Project(2);
+  world.User(1, {.id = 22, .credit = 1000, .name = "everybody", .country = "Chad", .cpid = 'a'});
+  world.User(2, {.id = 11, .credit = 100, .name = "Ann", .country = "Norway", .cpid = 'a'});
+  ASSERT_EQ(federation::IdentityText(world.identities
+                                         .IdentityOf(federation::AccountKey{
+                                             .project = 2, .user = 11, .create_time = 1'200'000'000})
+                                         .value()),
+            "1-22-1200000000");
+  const HubAnswers answers(world);
+  EXPECT_EQ(HubAnswers::Text(answers.People()), "1 Ann 100.000000");
+  EXPECT_EQ(answers.People()[0]["country"], "Norway");
+  EXPECT_EQ(HubAnswers::Text(answers.People({.name = "ann"})), "1 Ann 100.000000");
+}
+
 // An index is built again when accounts become shared, or a project a manager.
 TEST(HubIndexTest, IsOfTheAccountsOfManagersThatFeedsKnows) {
   HubWorld world;
