@@ -41,8 +41,8 @@ inline constexpr std::string_view kProjectsKey = "projects";
 inline constexpr std::string_view kProjectsReason =
     "names of projects, and quotas instead of those above: a list of {id, name, events_per_second, "
     "bytes_per_second}, with or without quotas; with role: hub also {url, statistics, fetch_time}, which "
-    "`cobblestone hub collect` fetches, and {ownership_key, points_per_cobblestone, erase_after, shared_accounts, "
-    "account_manager}; hub_project is the hub's number of a project that is pushed to hub.url; events may have other projects";
+    "`cobblestone hub collect` fetches, and {ownership_key, points_per_cobblestone, points_since, erase_after, "
+    "shared_accounts, account_manager}; hub_project is the hub's number of a project that is pushed to hub.url; events may have other projects";
 
 // The permitted values of the option: "a duration from 1 ms to 1 s, such as 5 ms".
 std::string Allowed(const Option& option);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <fstream>
@@ -246,19 +248,11 @@ class Reader {
   }
 
   void ReadProject(const YAML::Node& map, ProjectEntry& project) {
-    static constexpr std::string_view kKeys[] = {"id",
-                                                 "name",
-                                                 "events_per_second",
-                                                 "bytes_per_second",
-                                                 "url",
-                                                 "statistics",
-                                                 "ownership_key",
-                                                 "points_per_cobblestone",
-                                                 "erase_after",
-                                                 "shared_accounts",
-                                                 "account_manager",
-                                                 "fetch_time",
-                                                 "hub_project"};
+    static constexpr std::string_view kKeys[] = {
+        "id",           "name",        "events_per_second", "bytes_per_second",
+        "url",          "statistics",  "ownership_key",     "points_per_cobblestone",
+        "points_since", "erase_after", "shared_accounts",   "account_manager",
+        "fetch_time",   "hub_project"};
     EachKey(map, "projects.", [&](const std::string& name, Place place, const YAML::Node& value, Place at) {
       given_.emplace(KeyOfProject(settings_.projects.size(), name), at);
       given_.emplace("projects." + name, at);  // of the first project that has it
@@ -297,13 +291,31 @@ class Reader {
         (name == "url" ? project.url : project.statistics) = text;
       } else if (name == "shared_accounts") {
         ReadSharedAccounts(value, at, project);
-      } else if (name == "ownership_key" || name == "points_per_cobblestone" || name == "account_manager" ||
-                 name == "erase_after" || name == "fetch_time") {
+      } else if (name == "ownership_key" || name == "points_per_cobblestone" || name == "points_since" ||
+                 name == "account_manager" || name == "erase_after" || name == "fetch_time") {
         ReadFeedFact(name, value, at, project);
       } else {
         UnknownAmong(place, name, "projects.", kKeys);
       }
     });
+  }
+
+  // The UNIX day of YYYY-MM-DD; none: it is no day, or the first, whose number stands for "no day".
+  static std::optional<std::int64_t> DayOfText(const std::string& text) {
+    int year = 0;
+    unsigned month = 0;
+    unsigned day = 0;
+    int read = 0;
+    const bool form = text.size() == 10 && std::count_if(text.begin(), text.end(), [](unsigned char c) {
+                                             return std::isdigit(c) != 0;
+                                           }) == 8;
+    if (!form || std::sscanf(text.c_str(), "%4d-%2u-%2u%n", &year, &month, &day, &read) != 3 || read != 10)
+      return std::nullopt;
+    const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month),
+                                           std::chrono::day(day)};
+    if (!date.ok()) return std::nullopt;
+    const std::int64_t number = std::chrono::sys_days(date).time_since_epoch().count();
+    return number > 0 ? std::optional(number) : std::nullopt;
   }
 
   // What the hub is to know of a project that the project does not publish.
@@ -320,6 +332,10 @@ class Reader {
       if (!YAML::convert<double>::decode(value, project.points_per_cobblestone) ||
           !(project.points_per_cobblestone >= 1e-9) || project.points_per_cobblestone > 1e9)
         wrong("a number from 1e-9 to 1e9, such as 7");
+    } else if (name == "points_since") {
+      const auto day = DayOfText(text);
+      if (!day) return wrong("a day in UTC, from 1970-01-02 to 9999-12-31, such as 2026-12-01");
+      project.points_since = *day;
     } else if (name == "account_manager") {
       if (!YAML::convert<bool>::decode(value, project.account_manager)) wrong("true or false");
     } else if (name == "fetch_time") {
@@ -412,23 +428,28 @@ class Reader {
     for (const ProjectEntry& project : s.projects) {
       const bool collected = !project.url.empty() || !project.statistics.empty();
       const bool described = !project.ownership_key.empty() || project.points_per_cobblestone > 0 ||
-                             !project.shared_accounts.empty() || project.account_manager ||
-                             project.erase_after;
+                             project.points_since != 0 || !project.shared_accounts.empty() ||
+                             project.account_manager || project.erase_after;
+      if (project.points_since != 0 && !(project.points_per_cobblestone > 0))
+        Error(
+            GivenAtProject(s, project, {"points_since"}),
+            "projects.points_since: project " + std::to_string(project.id.value) +
+                " has no points_per_cobblestone that could hold from this day on; set it, or remove the day");
       if (s.role != Role::kHub && (collected || described || project.fetch_time))
         Error(
             GivenAtProject(s, project,
-                           {"url", "statistics", "ownership_key", "points_per_cobblestone", "erase_after",
-                            "shared_accounts", "account_manager", "fetch_time"}),
-            "projects.url, statistics, ownership_key, points_per_cobblestone, erase_after, shared_accounts, "
-            "account_manager and fetch_time are for role: hub; hub.url names the hub of a pipeline of projects");
+                           {"url", "statistics", "ownership_key", "points_per_cobblestone", "points_since",
+                            "erase_after", "shared_accounts", "account_manager", "fetch_time"}),
+            "projects.url, statistics, ownership_key, points_per_cobblestone, points_since, erase_after, "
+            "shared_accounts, account_manager and fetch_time are for role: hub; hub.url names the hub of a pipeline of projects");
       if (s.role == Role::kHub && described && !collected)
         Error(
             GivenAtProject(s, project,
-                           {"ownership_key", "points_per_cobblestone", "erase_after", "shared_accounts",
-                            "account_manager"}),
+                           {"ownership_key", "points_per_cobblestone", "points_since", "erase_after",
+                            "shared_accounts", "account_manager"}),
             "projects: project " + std::to_string(project.id.value) +
-                " has ownership_key, points_per_cobblestone, erase_after, shared_accounts or account_manager, "
-                "which `hub collect` sends to the hub, but neither url nor statistics, so it is not collected");
+                " has ownership_key, points_per_cobblestone, points_since, erase_after, shared_accounts or "
+                "account_manager, which `hub collect` sends to the hub, but neither url nor statistics, so it is not collected");
     }
   }
 

@@ -262,8 +262,7 @@ std::string HostXml(const json& hosts, std::string_view cpid, const json& projec
   for (const json& host : hosts) {
     if (!host.at("in_sum").get<bool>()) continue;  // it is in the figures of other projects
     total += MicroOf(host.at("cobblestones"));
-    recent += NumberOf(host, "rac") /
-              std::max(NumberOf(ProjectOf(projects, host.at("project")), "points_per_cobblestone"), 1e-9);
+    recent += NumberOf(host, "rac_cobblestones");
   }
   XmlWriter xml;
   xml.Open("host");

@@ -27,6 +27,11 @@ class StoredRows final : public view::Rows {
     const char prefix = static_cast<char>(table);
     return ScanPrefix({&prefix, 1}, visit);
   }
+  Status ScanProject(std::uint8_t table, ProjectId project, const Visit& visit) const override {
+    char bytes[stream::kKeyBytes];
+    stream::EncodeKey(table, {.project = project.value, .id = 0, .sub = 0}, bytes);
+    return ScanPrefix({bytes, stream::kProjectPrefixBytes}, visit);
+  }
   Status ScanOf(std::uint8_t table, ProjectId project, std::uint64_t id, const Visit& visit) const override {
     char bytes[stream::kKeyBytes];
     stream::EncodeKey(table, {.project = project.value, .id = id, .sub = 0}, bytes);

@@ -146,10 +146,15 @@ inline bool IsAbsent(const MemberRow& row, const ProjectRow& project) {
   return row.now.gone || (row.now.edition != 0 && row.now.edition < project.whole);
 }
 
-// Removes the days that a reader must not see yet from a whole history.
+// What a reader must not see yet of the account's days.
+inline credit::DaySum HiddenOf(const MemberRow& row, std::uint64_t complete) {
+  return row.now.edition <= complete ? credit::DaySum{} : row.arriving;
+}
+
+// Removes it from a whole history.
 inline void HideArriving(const MemberRow& row, std::uint64_t complete, std::vector<credit::DaySum>& days) {
-  if (row.now.edition <= complete || row.arriving.micro == 0) return;
-  credit::AddDay({.micro = -row.arriving.micro, .day = row.arriving.day}, days, credit::kEveryDay);
+  const credit::DaySum hidden = HiddenOf(row, complete);
+  if (hidden.micro != 0) credit::AddDay({.micro = -hidden.micro, .day = hidden.day}, days, credit::kEveryDay);
 }
 
 }  // namespace cobblestone::members

@@ -79,6 +79,7 @@ json EditionJson(std::uint64_t number, const feeds::EditionRow& row) {
 }
 
 json ProjectJson(std::uint32_t number, const feeds::ProjectRow& row) {
+  const Points points = PointsOf(row.project);
   json shown{{"project", number},
              {"name", row.project.name},
              {"url", row.project.url},
@@ -86,7 +87,7 @@ json ProjectJson(std::uint32_t number, const feeds::ProjectRow& row) {
              {"retired", row.project.retired},
              {"shared_accounts", row.project.shared_accounts},
              {"account_manager", row.project.account_manager},
-             {"points_per_cobblestone", PointsPerCobblestone(row.project)},
+             {"points_per_cobblestone", points.per_cobblestone},
              {"condition", ConditionName(row.health.condition)},
              {"condition_time", row.health_stamp.time},
              {"app_versions", row.versions.versions.size()},
@@ -94,6 +95,7 @@ json ProjectJson(std::uint32_t number, const feeds::ProjectRow& row) {
              {"complete_edition", row.complete},
              {"arriving_edition", row.begun},
              {"held_edition", row.held > row.complete ? row.held : 0}};
+  if (points.dated()) shown["points_since"] = points.since;
   AddReason(row.health.reason, "condition_", &shown);
   return shown;
 }
@@ -388,8 +390,7 @@ Result<json> HubQuestions::AccountWith(const HubIndex& index, ProjectId project,
     }
     return Status::NotFound(who + " is no longer exported since " + DateText(since));
   }
-  figures->total = seen->total_micro;
-  figures->points = PointsPerCobblestone((*known)->project);
+  figures->points = PointsOf((*known)->project);
   const std::vector<std::uint64_t>& of_managers = (*known)->project.shared_accounts;
   figures->shared =
       kind == wire::AccountKind::kUser && std::binary_search(of_managers.begin(), of_managers.end(), id);
@@ -409,6 +410,7 @@ Result<json> HubQuestions::AccountWith(const HubIndex& index, ProjectId project,
   days = (*row)->days;
   if (Status s = AddOlderMemberDays(members, tables.days, key, days); !s.ok()) return s;
   members::HideArriving(**row, complete, days);
+  figures->cobblestones = figures->points.OfTotal(seen->total_micro, figures->points.LaterOf(days));
   shown["days"] = json::array();
   for (const credit::DaySum& day : days) {
     if (day.micro == 0) continue;
@@ -514,11 +516,12 @@ Result<json> HubQuestions::Described(const HubIndex& index, const federation::Id
     } else if (created != one.account.create_time) {
       continue;
     }
-    (*account)["cobblestones"] = MicroText(InCobblestones(figures.total, figures.points));
+    (*account)["cobblestones"] = MicroText(figures.cobblestones);
     (*account)["ids"] = EdgesJson(one.edges);
     if (!figures.shared) {
-      total += InCobblestones(figures.total, figures.points);
-      recent += account->at("rac").is_number() ? account->at("rac").get<double>() / figures.points : 0;
+      total += figures.cobblestones;
+      if (account->at("rac").is_number())
+        recent += figures.points.OfRecent(account->at("rac").get<double>(), index.as_of);
       days.Add(project, one.account.user, figures.points, figures.days, figures.corrections);
       lists_.AddPersonRanks(project, one.account.user, &shown);
     }

@@ -19,6 +19,7 @@
 #include "common/credit/accounts/corrected_day.h"
 #include "common/federation/identity/identities.h"
 #include "common/wire/events/account_kind.h"
+#include "services/view/hub/cobblestones.h"
 #include "services/view/hub/hub_lists.h"
 #include "services/view/state.h"
 
@@ -58,8 +59,8 @@ class HubQuestions {
  private:
   // What an answer about a person needs of an account besides its JSON.
   struct Figures {
-    credit::MicroCredit total = 0;
-    double points = 1;  // per Cobblestone
+    credit::MicroTotal cobblestones = 0;  // the total
+    Points points;
     bool shared = false;
     std::vector<credit::DaySum> days;
     std::vector<credit::CorrectedDay> corrections;

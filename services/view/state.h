@@ -48,6 +48,12 @@ class Rows {
   // valid until `visit` returns.
   using Visit = std::function<Status(const stream::Key& key, std::string_view value)>;
   virtual Status Scan(std::uint8_t table, const Visit& visit) const = 0;
+  // All rows of a project.
+  virtual Status ScanProject(std::uint8_t table, ProjectId project, const Visit& visit) const {
+    return Scan(table, [&](const stream::Key& key, std::string_view value) {
+      return key.project == project.value ? visit(key, value) : Status::Ok();
+    });
+  }
   // All rows of one id of a project, whatever their `sub`.
   virtual Status ScanOf(std::uint8_t table, ProjectId project, std::uint64_t id, const Visit& visit) const {
     return Scan(table, [&](const stream::Key& key, std::string_view value) {

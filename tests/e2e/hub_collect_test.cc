@@ -225,6 +225,49 @@ TEST_F(HubCollect, AnExportIsImportedAsAWholeAndOnlyItsChangesAreSent) {
   EXPECT_EQ(project["editions"][0]["sums"][0]["total"], "176.500000");
 }
 
+// The operator says since which day seven points are one Cobblestone, 2026-09-22, after two editions.
+TEST_F(HubCollect, PointsThatCountSinceADayLeaveEarlierCreditAsItIs) {
+  std::ifstream file(dir_ / "served.yaml");
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string all = "points_per_cobblestone: 7";
+  ASSERT_NE(text.find(all), std::string::npos);
+  std::ofstream(dir_ / "dated.yaml") << text.replace(text.find(all), all.size(),
+                                                     all + ", points_since: 2026-09-22");
+  const std::string person = "/api/v1/federation/person?cpid=e6548b6c3d364685ae9221e0abe10098";
+  const auto total = [&](const std::string& wanted) {
+    const Reply reply = served_->GetUntil(
+        person, [&](const Reply& r) { return r.status == 200 && r.json()["data"]["total"] == wanted; });
+    EXPECT_EQ(reply.json()["data"]["total"], wanted) << reply.body;
+    return reply.json()["data"];
+  };
+  project_.Export(kMonday - kDay, {{1, "100.000000", "Ann"}, {2, "50.000000", "Bo"}}, "150.000000");
+  Collect();
+  project_.Export(kMonday, {{1, "135.000000", "Ann"}, {2, "50.000000", "Bo"}}, "185.000000");
+  Collect();
+  total("19.285714");  // 135 / 7: of all credit
+  project_.Export(kMonday + kDay, {{1, "205.000000", "Ann"}, {2, "50.000000", "Bo"}}, "255.000000");
+  const Finished done =
+      RunProgram(dir_.path(), {"hub", "collect", "--once", "--private-addresses", "--config", "dated.yaml"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  const json ann = total("145.000000");  // 100 when she was first seen, 35 on Monday, 70 / 7
+  const json days = json::array({{{"day", kMonday / kDay}, {"credit", {{"4", "35.000000"}}}},
+                                 {{"day", kMonday / kDay + 1}, {"credit", {{"4", "10.000000"}}}}});
+  EXPECT_EQ(ann["days"], days);
+  EXPECT_EQ(ann["accounts"][0]["total"], "205.000000");
+  EXPECT_EQ(ann["accounts"][0]["cobblestones"], "145.000000");
+  const json people = served_->Get("/api/v1/federation/people").json();
+  EXPECT_EQ(people["data"][0]["total"], "145.000000");
+  EXPECT_EQ(people["data"][1]["total"], "50.000000");
+  const json project = Editions(3);
+  EXPECT_EQ(project["points_per_cobblestone"], 7);
+  EXPECT_EQ(project["points_since"], kMonday / kDay + 1);
+  EXPECT_EQ(project["total"], "255.000000");
+  EXPECT_EQ(project["cobblestones"], "195.000000");
+  const std::string xml =
+      served_->Get("/get_user_credit_history.php?cpid=e6548b6c3d364685ae9221e0abe10098").body;
+  EXPECT_THAT(xml, HasSubstr("<day_91>145.000000</day_91>"));
+}
+
 TEST_F(HubCollect, AnEmptyFileIsHeldUntilAnOperatorReleasesIt) {
   project_.Export(kMonday, {{1, "100.000000", "Ann"}}, "100.000000");
   Collect();

@@ -21,7 +21,7 @@ using wire::FeedProject;
 class HubProjects : public HubWorld {
  protected:
   FeedProject Known(std::uint32_t project) {
-    const auto rows = view::ReadHubRows(engine_->live_state());
+    const auto rows = view::ReadHubRows(engine_->live_state(), kStart);
     if (!rows.ok()) return FeedProject{.name = rows.status().message()};
     const auto row = view::Find(*rows->leading, feeds::kProjectsTable, feeds::ProjectKey(ProjectId(project)));
     return row.ok() && *row ? (*row)->project : FeedProject{};
@@ -44,7 +44,8 @@ TEST_F(HubProjects, HaveTheNewestValueOfEachFieldInEveryOrderOfArrival) {
                        .points_per_cobblestone = 7,
                        .erase_after = 60 * kDay,
                        .shared_accounts = {9, 7, 9},
-                       .account_manager = true};
+                       .account_manager = true,
+                       .points_since = 19'000};
   settings.present = FeedProject::kAllFields & ~FeedProject::kUrl;
   FeedProject later{.name = "Elm", .mode = FeedMode::kDirect, .erase_after = 0};
   later.present = FeedProject::kRequired | FeedProject::kEraseAfter | FeedProject::kAccountManager;
@@ -64,7 +65,8 @@ TEST_F(HubProjects, HaveTheNewestValueOfEachFieldInEveryOrderOfArrival) {
                              .ownership_key = "key",
                              .points_per_cobblestone = 7,
                              .erase_after = 0,
-                             .shared_accounts = {7, 9}};
+                             .shared_accounts = {7, 9},
+                             .points_since = 19'000};
   ASSERT_EQ(projects, 120u);
   for (std::uint32_t project = 1; project <= projects; ++project)
     EXPECT_EQ(Known(project), expected) << "order number " << project;

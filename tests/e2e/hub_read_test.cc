@@ -212,7 +212,7 @@ class HubRead : public ::testing::Test {
              .team = 9,
              .recent = 12,
              .recent_time = Now()});
-    Account(2, "HOST", {.id = 61, .credit = 200, .cpid = kHostId});
+    Account(2, "HOST", {.id = 61, .credit = 200, .cpid = kHostId, .recent = 12, .recent_time = Now()});
     Complete(2);
     Begin(3, 1, kStart);
     Account(3, "USER", {.id = 31, .credit = 1000, .name = "manager", .country = "Norway", .cpid = kIdA});
@@ -441,7 +441,8 @@ TEST_F(HubRead, ProjectPagesAndSignatureImagesGetTheirXml) {
             (std::vector<std::string>{"Rosewood", "Elm", "Herd"}));
   EXPECT_EQ(projects.All("projects/project/user_count"), (std::vector<std::string>{"2", "1", "1"}));
   const Xml host = GetXml("/get_host.php?cpid=" + kHostId);
-  EXPECT_EQ(host.One("host/total_credit"), "160.000000");  // 60 + 200 / 2
+  EXPECT_EQ(host.One("host/total_credit"), "160.000000");           // 60 + 200 / 2
+  EXPECT_NEAR(std::stod(host.One("host/expavg_credit")), 6, 0.01);  // 12 / 2
   EXPECT_EQ(host.All("host/project/id"), (std::vector<std::string>{"51", "61"}));
   for (const char* which : {"name=the crunchers", "key=FF8CCBAA387E38BD258BB65539F03E58"}) {
     const Xml team = GetXml("/get_team.php?" + std::string(which));

@@ -101,7 +101,7 @@ class HubWorld : public ::testing::Test {
   // Everything so far has been processed, and questions see it.
   void SendAndIndex() {
     Send();
-    const auto rows = view::ReadHubRows(engine_->live_state());
+    const auto rows = view::ReadHubRows(engine_->live_state(), kStart);
     ASSERT_TRUE(rows.ok()) << rows.status().message();
     auto index = view::BuildHubIndex(*rows, kStart, nullptr, [] { return false; });
     ASSERT_TRUE(index.ok()) << index.status().message();

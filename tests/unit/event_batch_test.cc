@@ -282,6 +282,7 @@ TEST_F(EventBatches, AProjectDecidesNothingThatIsTheHubOperators) {
       {about_project(R"("shared_accounts":{"users":["5"]})"), "shared_accounts"},
       {about_project(R"("shared_accounts":{})"), "shared_accounts"},
       {about_project(R"("account_manager":false)"), "account_manager"},
+      {about_project(R"("points_since":"0")"), "points_since"},
       {about_edition(R"("state":"EDITION_STATE_COMPLETE","released":true)"), "released"},
       {about_edition(R"("state":"EDITION_STATE_COMPLETE","reason":"released by an operator")"), "reason"},
   };

@@ -248,7 +248,7 @@ TEST(RunSettings, AnErrorNamesTheLineTheValueAndTheAllowedValues) {
       // Only the catalogue event of an app sets its policy.
       {"projects: [{id: 2, name: a, defaults: {policy: boinc}}]",
        "site.yaml:1:29: projects.defaults: unknown option; allowed here: id, name, events_per_second, "
-       "bytes_per_second, url, statistics, ownership_key, points_per_cobblestone, erase_after, shared_accounts, account_manager, fetch_time, hub_project"},
+       "bytes_per_second, url, statistics, ownership_key, points_per_cobblestone, points_since, erase_after, shared_accounts, account_manager, fetch_time, hub_project"},
       {"projects: [{id: 2, name: a, events_per_second: -1}]",
        "site.yaml:1:48: projects.events_per_second: found \"-1\", which is negative; allowed: a number from 0 "
        "to 1000000000"},
@@ -317,8 +317,9 @@ TEST(RunSettings, TheAddressOfAHubIsAUrl) {
 TEST(RunSettings, WhatTheCollectorSendsAboutAProjectNeedsACollectedProject) {
   EXPECT_THAT(
       ErrorsIn("role: hub\nprojects: [{id: 7, name: Elm, account_manager: true}]\n"),
-      HasSubstr("project 7 has ownership_key, points_per_cobblestone, erase_after, shared_accounts or "
-                "account_manager"));
+      HasSubstr(
+          "project 7 has ownership_key, points_per_cobblestone, points_since, erase_after, shared_accounts or "
+          "account_manager"));
   EXPECT_EQ(ErrorsIn("role: hub\nprojects: [{id: 7, name: Elm}]\n"), "no error");
   EXPECT_EQ(
       ErrorsIn(
@@ -355,6 +356,31 @@ TEST(RunSettings, TheAccountsOfAnAccountManagerAreAListOfNumbers) {
     EXPECT_EQ(ErrorsIn(at_elm("    " + settings + "\n")), "site.yaml:" + message + allowed);
   EXPECT_EQ(ErrorsIn(at_elm("    account_manager: Ann\n")),
             "site.yaml:6:22: projects.account_manager: found \"Ann\"; allowed: true or false");
+}
+
+TEST(RunSettings, ThePointsOfAProjectCountSinceADay) {
+  const auto at_elm = [](const std::string& settings) {
+    return "role: hub\nprojects:\n  - id: 7\n    name: Elm\n    url: 'https://elm.example/'\n" + settings;
+  };
+  const auto since = [&](const std::string& day) {
+    const auto read = ParseRunSettings(
+        at_elm("    points_per_cobblestone: 7\n    points_since: " + day + "\n"), "site.yaml");
+    EXPECT_TRUE(read.ok()) << read.status().message();
+    return read.ok() ? read->projects[0].points_since : -1;
+  };
+  EXPECT_EQ(since("2026-12-01"), 20788);
+  EXPECT_EQ(since("'2024-02-29'"), 19782);
+  EXPECT_EQ(since("1970-01-02"), 1);
+  EXPECT_EQ(since("9999-12-31"), 2932896);
+  for (const std::string wrong : {"2026-12", "2026-1-001", "2026-02-29", "2026-12-01T00:00", "01.12.2026",
+                                  "20788", "1970-01-01", "+026-12-011", "0000-00-00"})
+    EXPECT_EQ(ErrorsIn(at_elm("    points_per_cobblestone: 7\n    points_since: " + wrong + "\n")),
+              "site.yaml:7:19: projects.points_since: found \"" + wrong +
+                  "\"; allowed: a day in UTC, from 1970-01-02 to 9999-12-31, such as 2026-12-01");
+  EXPECT_EQ(
+      ErrorsIn(at_elm("    points_since: 2026-12-01\n")),
+      "site.yaml:6:19: projects.points_since: project 7 has no points_per_cobblestone that could hold from "
+      "this day on; set it, or remove the day");
 }
 
 // An operator finds the line of a long list without counting.

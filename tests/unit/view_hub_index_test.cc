@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "services/feeds/feed_rows.h"
 #include "services/feeds/feeds_stage.h"
 #include "services/identity/identity_rows.h"
+#include "services/members/member_days.h"
 #include "services/members/member_rows.h"
 #include "services/view/hub/hub_lists.h"
 #include "services/view/hub_questions.h"
@@ -136,7 +138,7 @@ class HubWorld : public State {
     for (const auto& [key, row] : cpids.rows()) leading.Put(identity::kCpidsTable, identity::KeyOf(key), row);
     for (const auto& [key, row] : identity_rows.rows())
       leading.Put(identity::kIdentitiesTable, identity::KeyOf(key), row);
-    auto rows = ReadHubRows(*this);
+    auto rows = ReadHubRows(*this, now);
     if (!rows.ok()) return rows.status();
     return BuildHubIndex(*rows, now, nullptr, [] { return false; });
   }
@@ -315,7 +317,7 @@ TEST(HubIndexTest, IsOfTheAccountsOfManagersThatFeedsKnows) {
   for (const wire::FeedProject& project :
        {wire::FeedProject{}, {.shared_accounts = {5}}, {.shared_accounts = {6}}, {.account_manager = true}}) {
     world.Project(1, project);
-    const auto rows = ReadHubRows(world);
+    const auto rows = ReadHubRows(world, kNow);
     ASSERT_TRUE(rows.ok()) << rows.status().message();
     EXPECT_EQ(std::count(seen.begin(), seen.end(), rows->editions), 0) << rows->editions;
     seen.push_back(rows->editions);
@@ -367,6 +369,123 @@ TEST(HubIndexTest, SumsOverProjectsAreInCobblestones) {
   EXPECT_EQ(HubAnswers::Text(
                 HubAnswers::Data(answers.lists().Top(ProjectId(1), AccountKind::kUser, HubRank::kTotal, {}))),
             "1 Ann 700.000000");
+}
+
+// A day of points and what came on it.
+credit::DaySum Day(std::int64_t day, std::int64_t credit) {
+  return {.micro = credit * 1'000'000, .day = day};
+}
+
+// 1,000 points, of which 710 came on the day since which seven are one Cobblestone, and later: 100 of them in the row of older
+// days, as is a day before.
+TEST(HubIndexTest, CreditSinceADayIsDividedAndEarlierCreditIsNot) {
+  constexpr std::int64_t kSince = 19000;
+  HubWorld world;
+  world.Project(1, {.points_per_cobblestone = 7, .points_since = kSince});
+  world.Project(2);
+  world.User(2, {.id = 1, .credit = 1, .name = "Ann", .country = "Norway", .cpid = 'a'});
+  const auto put = [&](AccountKind kind, const auto& older, Account account) {
+    account.credit = 1000;
+    world.PutRow(1, kind,
+                 {.now = Feed(kind, account),
+                  .opening_micro = 190'000'000,
+                  .days = {Day(kSince + 80, 605), Day(kSince + 81, 5)},
+                  .oldest_day = kSince - 1});
+    for (const auto& [block, days] : std::map<std::int64_t, std::vector<credit::DaySum>>{
+             {credit::BlockOf(kSince - 40), {Day(kSince - 40, 60)}},
+             {credit::BlockOf(kSince), {Day(kSince - 1, 40), Day(kSince, 100)}}})
+      world.members.at(wire::PartitionOf(ProjectId(1), account.id, kPartitions))
+          .Put(older, members::DayKey({.project = 1, .id = account.id, .sub = 0}, block),
+               credit::DayBlock<credit::DaySum>{.days = days});
+  };
+  put(AccountKind::kUser, members::kUserDaysTable, {.id = 5, .name = "Ann", .cpid = 'a'});
+  put(AccountKind::kTeam, members::kTeamDaysTable, {.id = 6, .name = "T"});
+  put(AccountKind::kHost, members::kHostDaysTable, {.id = 7, .cpid = 'c'});
+  // Not exported any more: it is in no sum.
+  put(AccountKind::kUser, members::kUserDaysTable, {.id = 8, .name = "Bob", .edition = 0});
+  world.PutRow(1, AccountKind::kUser,
+               {.now = {.kind = AccountKind::kUser, .account = 8, .edition = 1, .gone = true},
+                .days = {Day(kSince, 1)}});
+  // An account of which nothing came since, and one of which a reader does not see what came.
+  world.PutRow(1, AccountKind::kUser,
+               {.now = Feed(AccountKind::kUser, {.id = 9, .credit = 50, .name = "Cem"}),
+                .days = {Day(kSince - 1, 20)}});
+  world.PutRow(1, AccountKind::kUser,
+               {.now = Feed(AccountKind::kUser, {.id = 10, .credit = 87, .name = "Dora", .edition = 2}),
+                .before = Feed(AccountKind::kUser, {.id = 10, .credit = 47, .name = "Dora"}),
+                .arriving = Day(kSince + 2, 40),
+                .days = {Day(kSince - 1, 20), Day(kSince + 1, 7), Day(kSince + 2, 40)}});
+  const std::string ann = "391.428571";  // 290 + 710 / 7
+  const HubAnswers answers(world);
+  EXPECT_EQ(HubAnswers::Text(answers.People()),
+            "1 Ann 392.428571, 2 Cem 50.000000, 3 Dora 41.000000");  // Dora: 40 + 7 / 7
+  const HubLists& lists = answers.lists();
+  EXPECT_EQ(HubAnswers::Data(lists.Countries(HubRank::kTotal, {}))[0]["total"], "392.428571");
+  EXPECT_EQ(HubAnswers::Data(lists.Teams(HubRank::kTotal, {}))[0]["total"], ann);
+  EXPECT_EQ(lists.Team(TeamNameKeyOf("T"), {})->at("data")["teams"][0]["cobblestones"], ann);
+  const auto cpid = federation::ParseCpid(std::string(32, 'c'));
+  ASSERT_TRUE(cpid);
+  EXPECT_EQ(HubAnswers::Data(lists.Hosts(*cpid, {}))[0]["cobblestones"], ann);
+  EXPECT_EQ(HubAnswers::Data(lists.Hosts(*cpid, {}))[0]["total"], "1000.000000");
+  json project;
+  lists.AddProject(ProjectId(1), &project);
+  EXPECT_EQ(project["total"], "1097.000000");
+  EXPECT_EQ(project["cobblestones"], "482.428571");  // 380 + 717 / 7
+}
+
+// Teams of a name are in order of Cobblestones: 60 points of before are more than 350 that are 50.
+TEST(HubIndexTest, TeamsOfANameAreInOrderOfWhatTheirPointsCount) {
+  HubWorld world;
+  world.Project(1, {.points_per_cobblestone = 7, .points_since = 19000});
+  for (const auto& [team, credit, day] : {std::tuple{5, 350, 19000}, std::tuple{6, 60, 18999}})
+    world.PutRow(1, AccountKind::kTeam,
+                 {.now = Feed(AccountKind::kTeam, {.id = static_cast<std::uint64_t>(team),
+                                                   .credit = static_cast<double>(credit),
+                                                   .name = "T"}),
+                  .days = {Day(day, credit)}});
+  const auto team = HubAnswers(world).lists().Team(TeamNameKeyOf("T"), {});
+  ASSERT_TRUE(team.ok()) << team.status().message();
+  EXPECT_EQ((*team)["data"]["total"], "110.000000");
+  EXPECT_EQ((*team)["data"]["teams"][0]["id"], 6);
+}
+
+// Of Ann, of a team, of a host, and of ten hosts that earn as much at another project.
+TEST(HubIndexTest, RecentAveragesAreDividedFromTheDayOnAndTheIndexIsBuiltAgainThen) {
+  const auto asked = [](std::int64_t since, double now) {
+    HubWorld world;
+    world.Project(1, {.points_per_cobblestone = 7, .points_since = since});
+    world.Project(2);
+    for (const std::uint32_t project : {1, 2}) world.Ended(project, now);
+    world.User(1, {.id = 1, .recent = 70, .recent_time = now + kDay, .name = "Ann"});
+    world.Team(1, {.id = 5, .recent = 70, .recent_time = now + kDay, .name = "T"});
+    const std::string digits = "123456789a";
+    for (std::size_t n = 0; n < digits.size(); ++n)
+      for (const std::uint32_t project : {1, 2})
+        world.Host(project, {.id = n + 1, .recent = 7, .recent_time = now + kDay, .cpid = digits[n]});
+    HubLists lists(world, [now] { return now; });
+    lists.Publish(world.Index(now), 0);
+    json compared;
+    EXPECT_TRUE(lists.AddSharedHosts(ProjectId(1), &compared).ok());
+    const auto cpid = federation::ParseCpid(std::string(32, '1'));
+    return json{HubAnswers::Data(lists.People({}, HubRank::kRecent, {}))[0]["rac"],
+                HubAnswers::Data(lists.Teams(HubRank::kRecent, {}))[0]["rac"],
+                HubAnswers::Data(lists.Hosts(*cpid, {}))[0]["rac_cobblestones"],
+                compared["shared_hosts"][0]["ratio"], ReadHubRows(world, now)->editions};
+  };
+  const double midnight = 19676 * kDay;
+  const json before = asked(19676, midnight - 1);
+  const json after = asked(19676, midnight);
+  EXPECT_EQ(before[0], 70);
+  EXPECT_EQ(after[0], 10);
+  EXPECT_EQ(before[1], 70);
+  EXPECT_EQ(after[1], 10);
+  EXPECT_EQ(before[2], 7);
+  EXPECT_EQ(after[2], 1);
+  EXPECT_DOUBLE_EQ(before[3].get<double>(), 1);
+  EXPECT_DOUBLE_EQ(after[3].get<double>(), 1.0 / 7);
+  EXPECT_NE(before[4], after[4]);
+  EXPECT_NE(asked(19675, midnight)[4], after[4]);
+  EXPECT_EQ(asked(0, midnight - 1)[0], 10) << "without a day it holds of all credit";
 }
 
 // Eleven hosts earn 1, 2, ... 11 times as much at project 1 as at project 2.

@@ -332,6 +332,11 @@ Check OneOf(const char* field, Enum value, Enum last) {
   return std::nullopt;
 }
 
+// Days of the years 1970 to 9999.
+bool IsDay(std::int64_t day) {
+  return day >= 0 && static_cast<double>(day) < kMaxTime / credit::kSecondsPerDay;
+}
+
 constexpr double kLeastPoints = 1e-9;
 constexpr double kMostPoints = 1e9;
 
@@ -344,6 +349,9 @@ Check Body(const FeedProject& project) {
   const double points = project.points_per_cobblestone;
   if (points != 0 && (points < kLeastPoints || points > kMostPoints))
     return OutOfRange("points_per_cobblestone", Describe(points));
+  if (!IsDay(project.points_since))
+    return OutOfRange("points_since",
+                      std::to_string(project.points_since) + " is no UNIX day up to the year 9999");
   if (project.shared_accounts.size() > kMostSharedAccounts)
     return OutOfRange("shared_accounts", std::to_string(project.shared_accounts.size()) +
                                              " users, where at most " + std::to_string(kMostSharedAccounts) +
@@ -386,11 +394,6 @@ Check Body(const FeedHealth& health) {
   COBBLESTONE_TRY(OneOf("condition", health.condition, FeedCondition::kUnreachable));
   if (health.condition != FeedCondition::kFine && health.reason.empty()) return Missing("reason");
   return std::nullopt;
-}
-
-// Days of the years 1970 to 9999.
-bool IsDay(std::int64_t day) {
-  return day >= 0 && static_cast<double>(day) < kMaxTime / credit::kSecondsPerDay;
 }
 
 Check Corrections(const std::vector<credit::CorrectedDay>& corrections) {

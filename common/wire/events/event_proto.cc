@@ -360,6 +360,7 @@ FeedProject FromProto(const v1::FeedProject& m) {
           .erase_after = m.erase_after(),
           .shared_accounts = {shared.begin(), shared.end()},
           .account_manager = m.account_manager(),
+          .points_since = m.points_since(),
           .present = PresentFields(m) | FeedProject::kRequired};
 }
 
@@ -768,6 +769,7 @@ void Put(const FeedProject& in, v1::Envelope* envelope) {
   auto* shared = m->mutable_shared_accounts();  // present, if empty as well
   shared->mutable_users()->Assign(in.shared_accounts.begin(), in.shared_accounts.end());
   m->set_account_manager(in.account_manager);
+  m->set_points_since(in.points_since);
   KeepPresent(in.present | FeedProject::kRequired, m);
 }
 

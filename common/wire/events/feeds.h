@@ -27,8 +27,9 @@ struct FeedProject {
   static constexpr FieldMask kEraseAfter = FieldBit(8);
   static constexpr FieldMask kSharedAccounts = FieldBit(9);
   static constexpr FieldMask kAccountManager = FieldBit(10);
+  static constexpr FieldMask kPointsSince = FieldBit(11);
   static constexpr FieldMask kRequired = FieldBit(1) | FieldBit(3);  // name, mode
-  static constexpr FieldMask kAllFields = FieldsTo(10) & ~FieldBit(7);
+  static constexpr FieldMask kAllFields = FieldsTo(11) & ~FieldBit(7);
 
   std::string name;
   std::string url;
@@ -39,13 +40,15 @@ struct FeedProject {
   double erase_after = 0;             // s; 0: wire::kEraseAfter
   // Users that belong to an account manager; in a row ascending, each once.
   std::vector<std::uint64_t> shared_accounts;
-  bool account_manager = false;    // its users are people who earned what they have at the other projects
+  bool account_manager = false;  // its users are people who earned what they have at the other projects
+  std::int64_t points_since =
+      0;  // UNIX day: points_per_cobblestone holds for its credit and later; 0: for all
   FieldMask present = kAllFields;  // in an event; not part of a row
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.name, s.url, s.mode, s.retired, s.ownership_key, s.points_per_cobblestone, s.erase_after,
-      s.shared_accounts, s.account_manager);
+      s.shared_accounts, s.account_manager, s.points_since);
   }
   friend bool operator==(const FeedProject&, const FeedProject&) = default;
 };

@@ -71,6 +71,7 @@ Result<std::vector<hub::CollectedProject>> CollectedOf(const settings::RunSettin
                                   .url = entry.url,
                                   .statistics = entry.statistics,
                                   .points_per_cobblestone = entry.points_per_cobblestone,
+                                  .points_since = entry.points_since,
                                   .erase_after = SecondsOf(entry.erase_after),
                                   .shared_accounts = entry.shared_accounts,
                                   .account_manager = entry.account_manager,

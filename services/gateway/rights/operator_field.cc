@@ -20,11 +20,12 @@ constexpr std::array kOperatorFields = {
     std::pair{FeedProject::kEraseAfter, std::string_view("erase_after")},
     std::pair{FeedProject::kSharedAccounts, std::string_view("shared_accounts")},
     std::pair{FeedProject::kAccountManager, std::string_view("account_manager")},
+    std::pair{FeedProject::kPointsSince, std::string_view("points_since")},
 };
 constexpr wire::FieldMask kProjectFields = FeedProject::kRequired | FeedProject::kUrl;
 static_assert((kProjectFields | wire::FieldBit(4) | wire::FieldBit(5) | wire::FieldBit(6) |
-               FeedProject::kEraseAfter | FeedProject::kSharedAccounts | FeedProject::kAccountManager) ==
-                  FeedProject::kAllFields,
+               FeedProject::kEraseAfter | FeedProject::kSharedAccounts | FeedProject::kAccountManager |
+               FeedProject::kPointsSince) == FeedProject::kAllFields,
               "a new field of FeedProject: decide who may send it");
 
 }  // namespace

@@ -177,7 +177,8 @@ Status ProjectFeed::Round(Fetcher& fetcher, const FetchLimits& limits, double no
                                            .points_per_cobblestone = project_.points_per_cobblestone,
                                            .erase_after = project_.erase_after,
                                            .shared_accounts = project_.shared_accounts,
-                                           .account_manager = project_.account_manager});
+                                           .account_manager = project_.account_manager,
+                                           .points_since = project_.points_since});
       !s.ok())
     return s;
   Health health;

@@ -38,6 +38,7 @@ struct CollectedProject {
   // As in wire::FeedProject.
   std::string ownership_key{};
   double points_per_cobblestone = 0;
+  std::int64_t points_since = 0;
   double erase_after = 0;
   std::vector<std::uint64_t> shared_accounts{};
   bool account_manager = false;

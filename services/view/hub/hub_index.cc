@@ -29,6 +29,16 @@ Place FindEntry(const std::vector<Entry>& all, PlaceRange range, std::uint64_t i
   return at == end || at->id != id ? kNowhere : static_cast<Place>(at - all.begin());
 }
 
+// The total of an account in Cobblestones.
+template <class Entry>
+credit::MicroTotal TotalOf(const IndexedProject& project, const IndexedSum& sum, const Entry& account) {
+  const auto at =
+      std::lower_bound(sum.later_of.begin(), sum.later_of.end(), account.id,
+                       [](const LaterCredit& one, std::uint64_t wanted) { return one.id < wanted; });
+  const bool found = at != sum.later_of.end() && at->id == account.id;
+  return project.points.OfTotal(account.total, found ? at->micro : 0);
+}
+
 // Rank of `value` among order[range], which is descending by value_of.
 template <class Value, class ValueOf>
 std::uint64_t RankIn(std::span<const Place> order, const Value& value, ValueOf&& value_of) {
@@ -159,6 +169,21 @@ std::span<const Place> HubIndex::PeopleNamed(std::string_view prefix) const {
   const auto end =
       std::partition_point(begin, people_by_name.end(), [&](Place one) { return head_of(one) == prefix; });
   return {begin, end};
+}
+
+credit::MicroTotal HubIndex::Cobblestones(const IndexedUser& user) const {
+  const IndexedProject& project = projects[user.project];
+  return TotalOf(project, project.of_users, user);
+}
+
+credit::MicroTotal HubIndex::Cobblestones(const IndexedHost& host) const {
+  const IndexedProject& project = projects[host.project];
+  return TotalOf(project, project.of_hosts, host);
+}
+
+credit::MicroTotal HubIndex::Cobblestones(const IndexedTeam& team) const {
+  const IndexedProject& project = projects[team.project];
+  return TotalOf(project, project.of_teams, team);
 }
 
 std::uint64_t HubIndex::UserRank(Place user, HubRank by) const {

@@ -5,12 +5,12 @@
 // - Recent averages are decayed to one instant, `as_of`. Exponential decay keeps their order and their ratios, so the
 //   ranks hold at any later instant.
 // - A person is an identity (docs/design/identity.md), or an account that has shown no cross-project id.
-// - Sums over projects are in Cobblestones: points of a project are divided by its points_per_cobblestone.
+// - Sums over projects are in Cobblestones: points of a project are divided by its points_per_cobblestone (cobblestones.h).
 // - An account of an account manager (FeedProject::shared_accounts) is no person's: it is in the sums and lists of its project
 //   only. What its members earned with it are their accounts at the manager (FeedProject::account_manager).
 //
-// Memory in bytes: 64 per user and 56 per person, both without the name; 44 per host; 52 per team. A user's name has about
-// 12. 10^7 users who are 10^7 people, and 3 x 10^7 hosts: 2.7 GB; twice that while the next index is built.
+// Memory in bytes: 64 per user and 56 per person, both without the name; 44 per host; 52 per team; 32 more for each of them with
+// credit since the day from which its project's points count, if they count since a day. A user's name has about 12. 10^7 users who are 10^7 people, and 3 x 10^7 hosts: 2.7 GB; twice that while the next index is built.
 #pragma once
 
 #include <array>
@@ -27,6 +27,7 @@
 #include "common/credit/model/constants.h"
 #include "common/federation/identity/facts.h"
 #include "common/wire/events/account_kind.h"
+#include "services/view/hub/cobblestones.h"
 #include "services/view/state.h"
 
 namespace cobblestone::view {
@@ -115,9 +116,19 @@ struct PlaceRange {
   [[nodiscard]] Place size() const { return end - begin; }
 };
 
+// Credit of an account of the day since which its project's points count, and later.
+struct LaterCredit {
+  std::uint64_t id = 0;
+  credit::MicroTotal micro = 0;
+};
+
+// Over the accounts of a kind at a project.
 struct IndexedSum {
   credit::MicroTotal total = 0;
   double recent = 0;
+  // Only if the project's points count since a day (Points::dated).
+  credit::MicroTotal later = 0;         // part of the total
+  std::vector<LaterCredit> later_of{};  // by id; accounts without any are left out
 };
 
 // s. A project is fetched once a day: after two days without a complete edition, its figures are old.
@@ -134,7 +145,7 @@ struct SharedHosts {
 
 struct IndexedProject {
   ProjectId id;
-  double points = 1;             // per Cobblestone
+  Points points;
   bool account_manager = false;  // the credit of its accounts is in the sums of other projects as well
   std::vector<std::uint64_t> shared_accounts{};  // users
   std::uint64_t complete = 0;                    // ProjectRow
@@ -198,6 +209,10 @@ class HubIndex {
   [[nodiscard]] std::span<const Place> HostsOf(const federation::Cpid& cpid) const;
   // People whose name begins with `prefix` (Folded()), by name.
   [[nodiscard]] std::span<const Place> PeopleNamed(std::string_view prefix) const;
+  // The total in Cobblestones.
+  [[nodiscard]] credit::MicroTotal Cobblestones(const IndexedUser& user) const;
+  [[nodiscard]] credit::MicroTotal Cobblestones(const IndexedHost& host) const;
+  [[nodiscard]] credit::MicroTotal Cobblestones(const IndexedTeam& team) const;
   [[nodiscard]] std::string_view NameOf(const IndexedUser& user) const { return names.c_str() + user.name; }
 
   // 1 for the greatest. Equal values share a rank, and the next one counts them: 1, 2, 2, 4.

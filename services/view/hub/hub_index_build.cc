@@ -149,7 +149,7 @@ class HubIndexBuild {
     Status read = ForEach(*rows_.leading, feeds::kProjectsTable,
                           [&](const stream::Key& key, const feeds::ProjectRow& row) {
                             index_->projects.push_back({.id = ProjectId(key.project),
-                                                        .points = PointsPerCobblestone(row.project),
+                                                        .points = PointsOf(row.project),
                                                         .account_manager = row.project.account_manager,
                                                         .shared_accounts = row.project.shared_accounts,
                                                         .complete = row.complete,
@@ -171,25 +171,90 @@ class HubIndexBuild {
     return Status::Ok();
   }
 
+  // The tables of a kind of account, and its sums.
+  struct Accounts {
+    stream::TableSpec<members::MemberRow> rows;
+    stream::TableSpec<credit::DayBlock<credit::DaySum>> days;
+    IndexedSum IndexedProject::*sum;
+  };
+  static constexpr Accounts kUsers{members::kUsersTable, members::kUserDaysTable, &IndexedProject::of_users};
+  static constexpr Accounts kHosts{members::kHostsTable, members::kHostDaysTable, &IndexedProject::of_hosts};
+  static constexpr Accounts kTeams{members::kTeamsTable, members::kTeamDaysTable, &IndexedProject::of_teams};
+
+  // Of each project whose points count since a day: the credit of accounts of that day and later that is not in their rows.
+  using OlderCredit = std::map<const IndexedProject*, std::unordered_map<std::uint64_t, credit::MicroTotal>>;
+
+  // What `days` of a slot has of it, in scans of its own: rows may be locked while another table is read.
+  Status ReadOlder(const Rows& slot, const stream::TableSpec<credit::DayBlock<credit::DaySum>>& days,
+                   OlderCredit* older) {
+    older->clear();
+    std::uint64_t visited = 0;
+    credit::DayBlock<credit::DaySum> block;
+    for (const IndexedProject& project : index_->projects) {
+      if (!project.points.dated()) continue;
+      auto& of = (*older)[&project];
+      const auto first = static_cast<std::uint64_t>(credit::BlockOf(project.points.since));
+      Status read = slot.ScanProject(days.id, project.id,
+                                     [&](const stream::Key& key, std::string_view bytes) -> Status {
+                                       if (++visited % kRowsBetweenLooks == 0 && stopped_()) return Stopped();
+                                       if (key.sub < first) return Status::Ok();
+                                       if (Status s = stream::DecodeRow(days, bytes, block); !s.ok())
+                                         return s;
+                                       if (const auto later = project.points.LaterOf(block.days); later != 0)
+                                         of[key.id] += later;
+                                       return Status::Ok();
+                                     });
+      if (!read.ok()) return read;
+    }
+    return Status::Ok();
+  }
+
+  // Adds the account's part of its project's later credit, without what readers do not see yet.
+  static void AddLater(const IndexedProject& project, std::uint64_t id, const members::MemberRow& row,
+                       const OlderCredit& older, IndexedSum* sum) {
+    credit::MicroTotal later = project.points.LaterOf(row.days);
+    const credit::DaySum hidden = members::HiddenOf(row, project.complete);
+    if (hidden.day >= project.points.since) later -= hidden.micro;
+    const auto& of = older.at(&project);
+    if (const auto more = of.find(id); more != of.end()) later += more->second;
+    if (later == 0) return;
+    sum->later += later;
+    sum->later_of.push_back({.id = id, .micro = later});
+  }
+
   // Visits every account of the kind as readers see it: each(project's place, its id, the account).
   template <class Each>
-  Status ForEachSeen(const stream::TableSpec<members::MemberRow>& table, Each&& each) {
+  Status ForEachSeen(const Accounts& kind, Each&& each) {
     std::uint64_t visited = 0;
-    const IndexedProject* of = nullptr;
+    IndexedProject* of = nullptr;
+    OlderCredit older;
     for (const auto& slot : rows_.members) {
-      Status read = ForEach(*slot, table, [&](const stream::Key& key, const members::MemberRow& row) {
+      if (Status s = ReadOlder(*slot, kind.days, &older); !s.ok()) return s;
+      Status read = ForEach(*slot, kind.rows, [&](const stream::Key& key, const members::MemberRow& row) {
         if (++visited % kRowsBetweenLooks == 0 && stopped_()) return Stopped();
-        if (of == nullptr || of->id.value != key.project) of = index_->FindProject(ProjectId(key.project));
+        if (of == nullptr || of->id.value != key.project) of = FindProject(ProjectId(key.project));
         if (of == nullptr) return Status::Ok();  // the project was registered a moment ago
         if (row.now.edition > of->complete && row.before && row.before->edition > of->complete)
           return Status::Retry("the rows of accounts are newer than those of editions; try again");
         const wire::FeedAccount* seen = members::SeenOf(row, of->complete, of->whole);
         if (seen == nullptr) return Status::Ok();
+        if (of->points.dated()) AddLater(*of, key.id, row, older, &(of->*kind.sum));
         return each(PlaceOf(static_cast<std::size_t>(of - index_->projects.data())), key.id, *seen);
       });
       if (!read.ok()) return read;
     }
+    for (IndexedProject& project : index_->projects) {
+      auto& later = (project.*kind.sum).later_of;
+      std::sort(later.begin(), later.end(),
+                [](const LaterCredit& a, const LaterCredit& b) { return a.id < b.id; });
+    }
     return Status::Ok();
+  }
+
+  [[nodiscard]] IndexedProject* FindProject(ProjectId project) {
+    const IndexedProject* found = index_->FindProject(project);
+    return found == nullptr ? nullptr
+                            : &index_->projects[static_cast<std::size_t>(found - index_->projects.data())];
   }
 
   template <class Entry>
@@ -241,15 +306,14 @@ class HubIndexBuild {
   }
 
   Status ReadTeams() {
-    Status read =
-        ForEachSeen(members::kTeamsTable, [&](Place p, std::uint64_t id, const wire::FeedAccount& seen) {
-          IndexedTeam team{.id = id,
-                           .total = seen.total_micro,
-                           .recent = RecentNow(seen),
-                           .project = static_cast<std::uint16_t>(p)};
-          if (!seen.name.empty()) team.group = GroupOf(seen.name);
-          return AddEntry(index_->teams, std::move(team));
-        });
+    Status read = ForEachSeen(kTeams, [&](Place p, std::uint64_t id, const wire::FeedAccount& seen) {
+      IndexedTeam team{.id = id,
+                       .total = seen.total_micro,
+                       .recent = RecentNow(seen),
+                       .project = static_cast<std::uint16_t>(p)};
+      if (!seen.name.empty()) team.group = GroupOf(seen.name);
+      return AddEntry(index_->teams, std::move(team));
+    });
     if (!read.ok()) return read;
     Sort(index_->teams, &IndexedProject::teams, &IndexedProject::of_teams);
     return Status::Ok();
@@ -284,18 +348,17 @@ class HubIndexBuild {
   }
 
   Status ReadUsers() {
-    Status read =
-        ForEachSeen(members::kUsersTable, [&](Place p, std::uint64_t id, const wire::FeedAccount& seen) {
-          IndexedUser user{.id = id,
-                           .total = seen.total_micro,
-                           .recent = RecentNow(seen),
-                           .created = CreatedOf(seen.create_time),
-                           .name = AddName(seen.name),
-                           .country = CountryOf(seen.country),
-                           .project = static_cast<std::uint16_t>(p)};
-          if (seen.team != 0) user.team = index_->FindTeam(index_->projects[p].id, seen.team);
-          return AddEntry(index_->users, std::move(user));
-        });
+    Status read = ForEachSeen(kUsers, [&](Place p, std::uint64_t id, const wire::FeedAccount& seen) {
+      IndexedUser user{.id = id,
+                       .total = seen.total_micro,
+                       .recent = RecentNow(seen),
+                       .created = CreatedOf(seen.create_time),
+                       .name = AddName(seen.name),
+                       .country = CountryOf(seen.country),
+                       .project = static_cast<std::uint16_t>(p)};
+      if (seen.team != 0) user.team = index_->FindTeam(index_->projects[p].id, seen.team);
+      return AddEntry(index_->users, std::move(user));
+    });
     if (!read.ok()) return read;
     Sort(index_->users, &IndexedProject::users, &IndexedProject::of_users);
     user_places_.emplace(*index_);
@@ -314,21 +377,20 @@ class HubIndexBuild {
   }
 
   Status ReadHosts() {
-    Status read =
-        ForEachSeen(members::kHostsTable, [&](Place p, std::uint64_t id, const wire::FeedAccount& seen) {
-          const auto cpid = federation::ParseCpid(seen.cross_project_id);
-          const IndexedHost host{.id = id,
-                                 .total = seen.total_micro,
-                                 .recent = RecentNow(seen),
-                                 .cpid = cpid ? cpid->high >> 16 : 0,
-                                 .project = p};
-          if (seen.owner != 0) {
-            const Place owner = user_places_->Find(p, seen.owner);
-            if (owner != kNowhere) Count(&index_->users.all[owner].hosts);
-            if (owner != kNowhere && host.recent >= kUsedRecent) Count(&index_->users.all[owner].used_hosts);
-          }
-          return AddEntry(index_->hosts, host);
-        });
+    Status read = ForEachSeen(kHosts, [&](Place p, std::uint64_t id, const wire::FeedAccount& seen) {
+      const auto cpid = federation::ParseCpid(seen.cross_project_id);
+      const IndexedHost host{.id = id,
+                             .total = seen.total_micro,
+                             .recent = RecentNow(seen),
+                             .cpid = cpid ? cpid->high >> 16 : 0,
+                             .project = p};
+      if (seen.owner != 0) {
+        const Place owner = user_places_->Find(p, seen.owner);
+        if (owner != kNowhere) Count(&index_->users.all[owner].hosts);
+        if (owner != kNowhere && host.recent >= kUsedRecent) Count(&index_->users.all[owner].used_hosts);
+      }
+      return AddEntry(index_->hosts, host);
+    });
     if (!read.ok()) return read;
     Sort(index_->hosts, &IndexedProject::hosts, &IndexedProject::of_hosts);
     SortHostsByCpid();
@@ -402,9 +464,8 @@ class HubIndexBuild {
       }
       user.person = person;
       IndexedPerson& sum = index_->people[person];
-      const double points = index_->projects[user.project].points;
-      sum.total += InCobblestones(user.total, points);
-      sum.recent += user.recent / points;
+      sum.total += index_->Cobblestones(user);
+      sum.recent += index_->projects[user.project].points.OfRecent(user.recent, now_);
     }
     leader_ = {};
   }
@@ -503,9 +564,8 @@ class HubIndexBuild {
     for (const IndexedTeam& team : teams) {
       if (team.group == kNowhere) continue;
       IndexedGroup& group = groups[team.group];
-      const double points = index_->projects[team.project].points;
-      group.total += InCobblestones(team.total, points);
-      group.recent += team.recent / points;
+      group.total += index_->Cobblestones(team);
+      group.recent += index_->projects[team.project].points.OfRecent(team.recent, now_);
       group.members += team.members;
       ++group.teams;
     }
@@ -532,8 +592,8 @@ class HubIndexBuild {
     }
     std::sort(index_->teams_by_group.begin(), index_->teams_by_group.end(), [&](Place a, Place b) {
       if (teams[a].group != teams[b].group) return teams[a].group < teams[b].group;
-      const auto total_a = InCobblestones(teams[a].total, index_->projects[teams[a].project].points);
-      const auto total_b = InCobblestones(teams[b].total, index_->projects[teams[b].project].points);
+      const auto total_a = index_->Cobblestones(teams[a]);
+      const auto total_b = index_->Cobblestones(teams[b]);
       return total_a != total_b ? total_a > total_b : a < b;
     });
     for (IndexedGroup& group : groups) group.shown = index_->teams_by_group[group.first];
@@ -597,10 +657,12 @@ Result<std::uint64_t> PositionOf(State& state, Stage stage, std::uint32_t partit
   return std::uint64_t{0};
 }
 
-Status AddEditions(const Rows& leading, std::string* text) {
+Status AddEditions(const Rows& leading, double now, std::string* text) {
   return ForEach(leading, feeds::kProjectsTable, [&](const stream::Key& key, const feeds::ProjectRow& row) {
+    const Points points = PointsOf(row.project);
     *text += std::to_string(key.project) + ' ' + std::to_string(row.complete) + ' ' +
-             std::to_string(row.whole) + ' ' + std::to_string(PointsPerCobblestone(row.project)) +
+             std::to_string(row.whole) + ' ' + std::to_string(points.per_cobblestone) + ' ' +
+             std::to_string(points.since) + (credit::DayOf(now) < points.since ? " later" : "") +
              (row.project.account_manager ? " manager" : "");
     for (const std::uint64_t user : row.project.shared_accounts) *text += " shared " + std::to_string(user);
     *text += '\n';
@@ -610,7 +672,7 @@ Status AddEditions(const Rows& leading, std::string* text) {
 
 }  // namespace
 
-Result<HubRows> ReadHubRows(State& state) {
+Result<HubRows> ReadHubRows(State& state, double now) {
   HubRows rows;
   // FEEDS first: rows of MEMBERS that are newer have the older version of an account, too.
   auto leading = state.Of(Stage::kCoordinator, 0);
@@ -637,7 +699,7 @@ Result<HubRows> ReadHubRows(State& state) {
   const auto facts = PositionOf(state, Stage::kCoordinator, 0, *rows.leading, wire::kIdentityFacts);
   if (!facts.ok()) return facts.status();
   rows.editions = std::to_string(*facts) + "\n";
-  if (Status s = AddEditions(*rows.leading, &rows.editions); !s.ok()) return s;
+  if (Status s = AddEditions(*rows.leading, now, &rows.editions); !s.ok()) return s;
   return rows;
 }
 

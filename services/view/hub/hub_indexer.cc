@@ -60,7 +60,7 @@ void HubIndexer::Run() {
   };
   IndexSchedule schedule;
   do {
-    auto rows = ReadHubRows(lists_.state());
+    auto rows = ReadHubRows(lists_.state(), lists_.now());
     if (!rows.ok()) {
       schedule.NotReadable(SteadyNow());
       Warn(rows.status());

@@ -12,7 +12,6 @@
 #include "services/feeds/feed_rows.h"
 #include "services/members/member_rows.h"
 #include "services/view/folded.h"
-#include "services/view/hub/cobblestones.h"
 #include "services/view/hub/project_days.h"
 #include "services/view/json.h"
 
@@ -344,7 +343,7 @@ Result<json> HubLists::Team(const TeamNameKey& key, const Page& page) const {
              {"name", account->name},
              {"country", account->country},
              {"total", MicroText(team.total)},
-             {"cobblestones", MicroText(InCobblestones(team.total, project.points))},
+             {"cobblestones", MicroText(index.Cobblestones(team))},
              {"rac", Number(team.recent * Decay(index))},
              {"members", team.members},
              {"rank_total", index.TeamRank(one, HubRank::kTotal)},
@@ -402,8 +401,9 @@ Result<json> HubLists::Hosts(const federation::Cpid& cpid, const Page& page) con
              {"id", host.id},
              {"create_time", account->create_time},
              {"total", MicroText(host.total)},
-             {"cobblestones", MicroText(InCobblestones(host.total, project.points))},
+             {"cobblestones", MicroText(index.Cobblestones(host))},
              {"rac", Number(host.recent * decay)},
+             {"rac_cobblestones", Number(project.points.OfRecent(host.recent * decay, index.as_of))},
              {"rank_total", index.HostRank(place, HubRank::kTotal)},
              {"rank_rac", index.HostRank(place, HubRank::kRecent)},
              {"of", project.hosts.size()}};
@@ -432,6 +432,7 @@ void HubLists::AddProject(ProjectId project, json* shown) const {
   (*shown)["teams"] = of->teams.size();
   (*shown)["countries"] = of->countries;
   (*shown)["total"] = MicroText(of->of_users.total);
+  (*shown)["cobblestones"] = MicroText(of->points.OfTotal(of->of_users.total, of->of_users.later));
   (*shown)["rac"] = Number(of->of_users.recent * Decay(*now));
 }
 

@@ -76,7 +76,7 @@ class HubLists {
   Result<nlohmann::json> Days(ProjectId project) const;
 
   // The functions below add what the index knows, and nothing before the first index.
-  // "users", "hosts", "teams", "countries", "total", "rac".
+  // "users", "hosts", "teams", "countries", "total", "cobblestones" (the total), "rac".
   void AddProject(ProjectId project, nlohmann::json* shown) const;
   // "shared_hosts": [{"project", "project_name", "hosts", "ratio", "least", "greatest"}], by project (SharedHosts).
   Status AddSharedHosts(ProjectId project, nlohmann::json* shown) const;

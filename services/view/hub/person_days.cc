@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "services/view/hub/cobblestones.h"
 #include "services/view/json.h"
 
 namespace cobblestone::view {
@@ -22,18 +21,18 @@ bool Explains(const std::vector<credit::CorrectedDay>& corrections, std::int64_t
 
 }  // namespace
 
-void PersonDays::Add(ProjectId project, std::uint64_t user, double points,
+void PersonDays::Add(ProjectId project, std::uint64_t user, const Points& points,
                      const std::vector<credit::DaySum>& days,
                      const std::vector<credit::CorrectedDay>& corrections) {
   for (const credit::CorrectedDay& one : corrections)
     corrections_.emplace(one.came, Correction{.project = project.value,
                                               .user = user,
-                                              .micro = InCobblestones(one.micro, points),
+                                              .micro = points.OfDay(one.micro, one.came),
                                               .about = one.about,
                                               .sent = true});
   for (const credit::DaySum& day : days) {
     if (day.micro == 0) continue;
-    const credit::MicroTotal micro = InCobblestones(day.micro, points);
+    const credit::MicroTotal micro = points.OfDay(day.micro, day.day);
     days_[day.day][project.value] += micro;
     if (micro < 0 && !Explains(corrections, day.day))
       corrections_.emplace(day.day, Correction{.project = project.value, .user = user, .micro = micro});

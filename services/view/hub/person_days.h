@@ -9,15 +9,16 @@
 #include "common/base/ids.h"
 #include "common/credit/accounts/account.h"
 #include "common/credit/accounts/corrected_day.h"
+#include "services/view/hub/cobblestones.h"
 
 namespace cobblestone::view {
 
 class PersonDays {
  public:
-  // The days of one account of the person, in points of its project. `points`: per Cobblestone. `corrections`: as the project
-  // has sent them.
-  void Add(ProjectId project, std::uint64_t user, double points, const std::vector<credit::DaySum>& days,
-           const std::vector<credit::CorrectedDay>& corrections);
+  // The days of one account of the person, in points of its project. `corrections`: as the project has sent them. They count as
+  // credit of the day on which they came, as in the days.
+  void Add(ProjectId project, std::uint64_t user, const Points& points,
+           const std::vector<credit::DaySum>& days, const std::vector<credit::CorrectedDay>& corrections);
 
   // [{"day", "credit": {PROJECT: text}}], ascending; days without credit are left out.
   [[nodiscard]] nlohmann::json Days() const;

@@ -31,7 +31,7 @@ std::vector<Earned> EarnedBy(const HubIndex& index, std::span<const Place> host)
     if (project.account_manager) continue;
     if (earned.empty() || earned.back().project != account.project)
       earned.push_back({.project = static_cast<std::uint16_t>(account.project)});
-    earned.back().recent += account.recent / project.points;
+    earned.back().recent += project.points.OfRecent(account.recent, index.as_of);
   }
   return earned;
 }

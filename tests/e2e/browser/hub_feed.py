@@ -37,6 +37,7 @@ GERMANY = ADAS_TOTAL
 JAPAN = 90 + 10 + TOGETHER[0]  # Bob
 SINGAPORE = 50  # volunteer 50
 TEAM = 4000 + 600
+POINTS_SINCE = LAST + 30  # days
 SCALES = (0.2, 0.3, 0.5)  # equal weights, so the median is 0.3
 
 
@@ -137,6 +138,8 @@ def together(feed, day, bob):
 def lines(start):
     feed = Feed(start)
     more = {1: {"shared_accounts": {"users": [str(MANAGER)]}}, 4: {"account_manager": True}}
+    # From a day that has not come: until then its points are Cobblestones.
+    more[3] = {"points_per_cobblestone": 2, "points_since": str(start // DAY + POINTS_SINCE)}
     for project, name in ((1, "Rosewood"), (2, "Elm"), (3, "Skyline"), (4, "Together")):
         url = f"https://{name.lower()}.example/"
         feed.add(project, start, {"feed_project": {"name": name, "url": url, "mode": "FEED_MODE_FILES", **more.get(project, {})}})

@@ -5,7 +5,7 @@ import { hashOf, parseRoute, type Route } from "../../../services/gateway/web/sr
 import { placedOn, plainName, shadeOf } from "../../../services/gateway/web/src/hub/places";
 import { bucketsOf, layersOf } from "../../../services/gateway/web/src/hub/stack";
 import type { Factor, HubProject, PersonDay, Row } from "../../../services/gateway/web/src/hub/types";
-import { ageWords, conditionWords, inCobblestones, reachWords, sentence, standingWords, unknownWords, webAddress } from "../../../services/gateway/web/src/hub/words";
+import { ageWords, conditionWords, pointsWords, reachWords, sentence, standingWords, unknownWords, webAddress } from "../../../services/gateway/web/src/hub/words";
 import { stacked } from "../../../services/gateway/web/src/parts/stack";
 
 test("layers of a history are the projects by credit, and the smallest share one layer", () => {
@@ -76,10 +76,9 @@ test("ages and silence are said with their dates, never as zero", () => {
   assert.equal(unknownWords({} as HubProject), "");
 });
 
-test("points of a project are Cobblestones by its own measure, exact if they are the same", () => {
-  assert.equal(inCobblestones("9007199254740993.000001", 1), "9007199254740993.000001");
-  assert.equal(inCobblestones("700.000000", 7), "100.000000");
-  assert.equal(inCobblestones("1.000000", 7), "0.142857");
+test("points of a project say since when they count, and that they were Cobblestones before", () => {
+  assert.equal(pointsWords({ points_per_cobblestone: 7 } as HubProject), "7");
+  assert.equal(pointsWords({ points_per_cobblestone: 7, points_since: 20788 } as HubProject), "7 since 2026-12-01, 1 before");
 });
 
 test("a swing that is not believed has other words than one that counts", () => {

@@ -7,7 +7,7 @@ import { card, credit, empty, link, rac, table, tiles, time } from "../parts/pie
 import type { Context, View } from "../views/view";
 import { accountLink, ask, askList, countOf, creditOr, facts, outside, personLink, pill, projectLink, rowColumns } from "./pieces";
 import type { Edition, HubProject, ProjectDay, Row, SharedHosts } from "./types";
-import { ageWords, conditionWords, inCobblestones, sentence, unknownWords } from "./words";
+import { ageWords, conditionWords, pointsWords, sentence, unknownWords } from "./words";
 
 const kDay = 86400;
 const kShown = 10; // rows of each short list
@@ -68,7 +68,7 @@ export async function projectsView(context: Context): Promise<View> {
   const projects = (await ask<HubProject[]>("projects", context.signal)).data;
   const earning = projects.filter((one) => !one.account_manager);
   const now = earning.filter((one) => known(one) && !unknownWords(one)).length;
-  const sum = earning.flatMap((one) => (known(one) && one.total ? [inCobblestones(one.total, one.points_per_cobblestone)] : []));
+  const sum = earning.flatMap((one) => (known(one) && one.cobblestones ? [one.cobblestones] : []));
   const node = h("div", { class: "hub-projects" },
     h("h1", { tabindex: -1 }, "Projects"),
     h("p", { class: "lead" }, "What each project publishes, as of its last complete edition. A project that is silent keeps its numbers, with their date."),
@@ -181,7 +181,7 @@ export async function projectView(context: Context, of: Id): Promise<View> {
       ["Address", project.url ? outside(project.url) : "not known"],
       ["How the hub learns of it", project.mode === "direct" ? "a direct feed of the project" : "its statistics files"],
       ["App versions known", format.count(project.app_versions)],
-      ["Points of one Cobblestone", format.number(format.toNumber(project.points_per_cobblestone))],
+      ["Points of one Cobblestone", pointsWords(project)],
       ["Condition seen", time(format.toNumber(project.condition_time))],
     ])));
   return { title: project.name || `Project ${of}`, node };

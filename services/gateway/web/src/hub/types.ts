@@ -32,6 +32,7 @@ export interface HubProject {
   shared_accounts: Id[]; // users that belong to an account manager
   account_manager: boolean; // its credit was earned at the other projects
   points_per_cobblestone: Double;
+  points_since?: number; // UNIX day: they count from it on; absent: for all credit
   condition: string;
   condition_reason?: string;
   condition_next_step?: string; // for the hub's operator
@@ -47,6 +48,7 @@ export interface HubProject {
   hosts?: number;
   teams?: number;
   total?: CreditText;
+  cobblestones?: CreditText; // the total
   rac?: Double;
   shared_hosts?: SharedHosts[];
   editions?: Edition[];

@@ -1,6 +1,6 @@
 // Conditions of projects and standings of ids, in sentences.
 import * as format from "../base/format";
-import type { CreditText, Double } from "../base/types";
+import type { Double } from "../base/types";
 import type { Factor, HubProject } from "./types";
 
 interface Words {
@@ -46,10 +46,10 @@ export function unknownWords(project: HubProject): string {
   return `Unknown since ${format.utc(since).slice(0, 10)}`;
 }
 
-// Points of a project as Cobblestones, rounded to a micro-credit; exact if they are the same.
-export function inCobblestones(points: CreditText, per_cobblestone: Double): CreditText {
-  const per = format.toNumber(per_cobblestone);
-  return per === 1 || !(per > 0) ? points : (Number(points) / per).toFixed(6);
+// How many points of the project are one Cobblestone: "7 since 2026-12-01, 1 before".
+export function pointsWords(project: HubProject): string {
+  const points = format.number(format.toNumber(project.points_per_cobblestone));
+  return project.points_since === undefined ? points : `${points} since ${format.dayText(project.points_since)}, 1 before`;
 }
 
 const kStandings: Record<string, [string, string]> = {
