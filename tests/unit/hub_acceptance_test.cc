@@ -199,6 +199,29 @@ TEST(Acceptance, CreditThatMovedToOtherAccountsWaitsForAnOperator) {
   EXPECT_THAT(corrected.Reasons(), ElementsAre(HoldReason::kTotalFell)) << "nobody has gained it";
 }
 
+// One per cent of everybody's credit is less than the total may fall by.
+TEST(Acceptance, MostTotalsThatFellWaitForASecondFetch) {
+  Project project;
+  project.file.changes->compared = 1000;
+  project.file.changes->fell = 501;
+  project.file.changes->fallen = 5010 * kCredit;
+  EXPECT_THAT(project.Reasons(), ElementsAre(HoldReason::kTotalFell));
+  EXPECT_TRUE(Confirmable(HoldReason::kTotalFell));
+  EXPECT_THAT(project.Judge().Text(), HasSubstr("501 of 1000 users have less credit than in the last file"));
+  project.file.changes->fell = 500;
+  EXPECT_TRUE(project.Judge().accepted);
+}
+
+TEST(Acceptance, MostCrossProjectIdsThatChangedWaitForAnOperator) {
+  Project project;
+  project.file.changes->compared = 1000;
+  project.file.changes->other_ids = 500;
+  EXPECT_TRUE(project.Judge().accepted);
+  project.file.changes->other_ids = 501;
+  EXPECT_THAT(project.Reasons(), ElementsAre(HoldReason::kOtherAccounts));
+  EXPECT_THAT(project.Judge().Text(), HasSubstr("501 of 1000 users have another cross-project id"));
+}
+
 TEST(Acceptance, RecordsAboutOtherAccountsWaitForAnOperator) {
   Project project;
   project.file.changes->compared = 1000;

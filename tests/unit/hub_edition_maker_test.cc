@@ -1,10 +1,12 @@
 // From files to the events of an edition: texts of every charset, and only what changed.
 #include "services/hub/collector/edition_maker.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <string>
@@ -22,11 +24,15 @@
 namespace cobblestone::hub {
 namespace {
 
-std::string User(int id, const std::string& name, const std::string& total, int create_time = 1003711477) {
+using ::testing::HasSubstr;
+
+std::string User(int id, const std::string& name, const std::string& total, int create_time = 1003711477,
+                 const std::string& cpid = "e6548b6c3d364685ae9221e0abe10098") {
   return "<user>\n <id>" + std::to_string(id) + "</id>\n <name>" + name + "</name>\n <create_time>" +
          std::to_string(create_time) + "</create_time>\n <total_credit>" + total +
          "</total_credit>\n <expavg_credit>0.5</expavg_credit>\n <expavg_time>1789999999.0</expavg_time>\n"
-         " <cpid>e6548b6c3d364685ae9221e0abe10098</cpid>\n <country>France</country>\n</user>\n";
+         " <cpid>" +
+         cpid + "</cpid>\n <country>France</country>\n</user>\n";
 }
 
 std::string ContentsOf(const std::string& path) {
@@ -48,7 +54,7 @@ class EditionMaker : public ::testing::Test {
   // An edition of a set of files with these users.
   MadeEdition Try(std::uint64_t edition, const std::vector<std::string>& files, std::uint64_t count,
                   const std::string& sum) {
-    TablesFile tables{.update_time = 1790000000 + edition, .users = count, .hosts = 1};
+    TablesFile tables{.update_time = 1790000000 + edition, .users = count, .hosts = host_count_};
     CreditFigure total;
     EXPECT_EQ(ParseCredit(sum, Sign::kNotNegative, &total), FileProblem::kNone);
     tables.total_credit = total;
@@ -74,7 +80,8 @@ class EditionMaker : public ::testing::Test {
     return *made;
   }
 
-  std::string hosts_;  // at most one; empty: no file
+  std::string hosts_;  // empty: no file
+  std::uint64_t host_count_ = 1;
   testing::TempDir dir_;
 
  private:
@@ -220,6 +227,73 @@ TEST_F(EditionMaker, HoldsAFileSortedByCreditWhoseIdsMovedByOne) {
               "file of another project");
   }
   EXPECT_TRUE(Try(3, {sorted(2)}, 100, "1004950.0").accepted);
+}
+
+// Every figure but the cross-project ids is as in the last file: each user has that of the next one, all have the same, or
+// nobody has one. One user in a hundred gets another one every day.
+TEST_F(EditionMaker, HoldsAFileWhoseCrossProjectIdsAreThoseOfOtherUsers) {
+  const auto users = [](const std::function<std::string(int)>& cpid) {
+    std::string text;
+    for (int n = 0; n < 100; ++n)
+      text += User(1 + n, "U" + std::to_string(n), std::to_string(1000 + n) + ".0", 1003711477 + n, cpid(n));
+    return text;
+  };
+  const auto own = [](int n) { return "e6548b6c3d364685ae9221e0abe1" + std::to_string(1000 + n); };
+  Make(1, users(own), 100, "104950.0");
+  for (const auto& cpid : std::vector<std::function<std::string(int)>>{
+           [&](int n) { return own(n + 1); }, [&](int) { return own(7); }, [](int) { return ""; }}) {
+    const MadeEdition moved = Try(2, {users(cpid)}, 100, "104950.0");
+    EXPECT_FALSE(moved.accepted);
+    EXPECT_THAT(moved.reason,
+                HasSubstr("of 100 users have another cross-project id than in the last file, or "
+                          "none: ids that moved to other users"));
+  }
+  EXPECT_TRUE(Try(3, {users([&](int n) { return own(n < 40 ? 500 + n : n); })}, 100, "104950.0").accepted);
+}
+
+// The next file is compared with the marks of records that no file has changed since.
+TEST_F(EditionMaker, RemembersTheMarksOfUnchangedRecords) {
+  const auto users = [](int created, const std::string& first) {
+    std::string text = User(1, first, "500.0", 1003711477 + created);
+    for (int n = 1; n < 20; ++n)
+      text += User(1 + n, "U" + std::to_string(n), "500.0", 1003711477 + n + created);
+    return text;
+  };
+  Make(1, users(0, "Ann"), 20, "10000.0");
+  EXPECT_EQ(Make(2, users(0, "Bob"), 20, "10000.0").size(), 1u);
+  EXPECT_THAT(Try(3, {users(86400, "Bob")}, 20, "10000.0").reason,
+              HasSubstr("20 of 20 users have another create_time"));
+}
+
+TEST_F(EditionMaker, HoldsAFileWithoutCreationTimes) {
+  Make(1, TwentyUsers(1, 100), 20, "21000.0");
+  std::string without = TwentyUsers(1, 100);
+  const std::string element = " <create_time>1003711477</create_time>\n";
+  for (auto at = without.find(element); at != std::string::npos; at = without.find(element))
+    without.erase(at, element.size());
+  const MadeEdition made = Try(2, {without}, 20, "21000.0");
+  EXPECT_FALSE(made.accepted);
+  EXPECT_THAT(made.reason, HasSubstr("20 of 20 users have another create_time than in the last file"));
+}
+
+// One volunteer may hide many computers: their owner and cross-project ids go, and others keep theirs.
+TEST_F(EditionMaker, AcceptsComputersWhoseOwnerHidesThem) {
+  const auto hosts = [](const std::string& owner) {
+    std::string text;
+    for (int n = 0; n < 20; ++n)
+      text += "<host>\n <id>" + std::to_string(n + 1) + "</id>\n" + owner + " <total_credit>" +
+              std::to_string(100 + n) + ".0</total_credit>\n</host>\n";
+    return text;
+  };
+  host_count_ = 20;
+  hosts_ = hosts(" <userid>7</userid>\n <host_cpid>e6548b6c3d364685ae9221e0abe10098</host_cpid>\n");
+  Make(1, User(7, "Ann", "1.0"), 1, "1.0");
+  std::filesystem::rename(dir_ / "work/host.index", dir_ / "host.index");
+  hosts_ = hosts("");
+  EXPECT_TRUE(Try(2, {User(7, "Ann", "1.0")}, 1, "1.0").accepted);
+  hosts_ = hosts(" <userid>8</userid>\n <host_cpid>e6548b6c3d364685ae9221e0abe10098</host_cpid>\n");
+  EXPECT_THAT(Try(3, {User(7, "Ann", "1.0")}, 1, "1.0").reason,
+              HasSubstr("20 of 20 hosts have another userid"));
 }
 
 // The ids, names and creation times stay, and each account has the credit of the one above or below it.

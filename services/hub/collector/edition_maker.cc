@@ -173,7 +173,7 @@ class Maker {
       Repetition repetition;
       std::memcpy(&repetition, bytes.data(), sizeof repetition);
       const IndexedRecord* first = index->Find(repetition.id);
-      if (first != nullptr && first->hash == repetition.hash) continue;
+      if (first != nullptr && SameBytes(first->hash, repetition.hash)) continue;
       NoteProblem({.problem = FileProblem::kTwoContents,
                    .file = NameOf(request_.files[n][repetition.file]),
                    .line = repetition.line,
@@ -194,25 +194,30 @@ class Maker {
     (*reader)->ShareIds(&read.ids);
     StatisticsRecord record;
     while ((*reader)->Next(&record)) {
-      const std::uint64_t hash = MarkedHash(record.hash.low, record.mark);
       if (record.repeated) {
-        if (Status s =
-                NoteRepetition(kind, {.id = record.id, .hash = hash, .line = record.line, .file = file});
+        if (Status s = NoteRepetition(
+                kind, {.id = record.id, .hash = record.hash.low, .line = record.line, .file = file});
             !s.ok())
           return s;
         continue;
       }
       const IndexedRecord* before = index.Find(record.id);
-      if (read.changes) {
+      if (read.changes)
         read.changes->Note(record.id, before == nullptr ? std::nullopt : std::optional(before->total_micro),
                            record.total_credit.micro);
-        if (before != nullptr && MarksDiffer(before->hash, hash)) ++read.changes->replaced;
-      }
-      writer.Add({.id = record.id, .hash = hash, .total_micro = record.total_credit.micro});
       Report(record.text.size());
-      if (!made_.whole && before != nullptr && before->hash == hash) continue;
+      const bool unchanged = before != nullptr && SameBytes(before->hash, record.hash.low);
+      if (unchanged) writer.Add(*before);
+      if (unchanged && !made_.whole) continue;
       plain_ = true;
-      if (!ReadAccount(kind, **reader, record)) continue;
+      if (!ReadAccount(kind, **reader, record)) continue;  // the file is refused, and its index is not used
+      if (!unchanged) {
+        const RecordMarks marks = AccountMarks(kind);
+        writer.Add({.id = record.id,
+                    .hash = MarkedHash(record.hash.low, marks),
+                    .total_micro = record.total_credit.micro});
+        if (before != nullptr) CountMarks(kind, MarksOf(before->hash), marks, read);
+      }
       if (plain_) {
         bytes_.assign(1, kStagedEvent);
         AppendAccount(&bytes_);
@@ -227,6 +232,24 @@ class Maker {
     if ((*reader)->accepted()) read.summary += (*reader)->summary();
     read.texts += (*reader)->texts();
     return Status::Ok();
+  }
+
+  // Of account_.
+  [[nodiscard]] RecordMarks AccountMarks(RecordKind kind) const {
+    const bool user = kind == RecordKind::kUser;
+    const auto lasting = user ? static_cast<std::uint64_t>(account_.create_time) : account_.owner;
+    return {.lasting = lasting == 0 ? std::uint8_t{0} : MarkOf(std::to_string(lasting)),
+            .cross_project_id = MarkOf(account_.cross_project_id)};
+  }
+
+  // A user who hides the computers takes their owner and their ids out of the file. A user's own values always stay.
+  static void CountMarks(RecordKind kind, RecordMarks before, RecordMarks now, ReadKind& read) {
+    if (!read.changes) return;
+    const auto other = [kind](std::uint8_t mark_before, std::uint8_t mark) {
+      return mark_before != 0 && mark != mark_before && (mark != 0 || kind == RecordKind::kUser);
+    };
+    read.changes->replaced += other(before.lasting, now.lasting) ? 1 : 0;
+    read.changes->other_ids += other(before.cross_project_id, now.cross_project_id) ? 1 : 0;
   }
 
   // To account_. False: a field is bad, which refuses the file.

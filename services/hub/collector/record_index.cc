@@ -24,7 +24,7 @@ struct Trailer {
   std::uint64_t hash = 0;  // of the records
 };
 constexpr std::size_t kBlockRecords = 8192;            // records
-constexpr std::uint64_t kMagic = 0x32584449'42554843;  // "CHUBIDX2"
+constexpr std::uint64_t kMagic = 0x33584449'42554843;  // "CHUBIDX3"
 
 std::uint64_t HashOf(std::span<const IndexedRecord> records) {
   return stream::HashBytes({reinterpret_cast<const char*>(records.data()), records.size_bytes()}).low;

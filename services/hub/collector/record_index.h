@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -20,16 +21,31 @@
 
 namespace cobblestone::hub {
 
-// Of all bytes of a record: 56 bits of their hash, and in the last byte the mark of its LastingElement().
-constexpr std::uint64_t MarkedHash(std::uint64_t hash, std::uint8_t mark) {
-  return (hash & ~std::uint64_t{0xff}) | mark;
+// What an index keeps of values whose change in many records shows that a file is shifted. 0: the record has no such value.
+// Two different values have the same mark in one of 255 cases.
+struct RecordMarks {
+  std::uint8_t lasting = 0;           // of the LastingElement()
+  std::uint8_t cross_project_id = 0;  // of a user or host
+};
+// 1 to 255 for a value; 0 for none.
+constexpr std::uint8_t MarkOf(std::string_view value) {
+  if (value.empty()) return 0;
+  std::uint64_t mixed = 0;
+  for (const char c : value) mixed = (mixed ^ static_cast<unsigned char>(c)) * 0x9e3779b97f4a7c15;
+  return static_cast<std::uint8_t>(1 + (mixed >> 32) % 255);
 }
-// Two records of one id are about different accounts: their marks differ. In one of 255 cases the marks are equal.
-constexpr bool MarksDiffer(std::uint64_t marked, std::uint64_t other) {
-  const std::uint64_t mark = marked & 0xff;
-  const std::uint64_t mark_of_other = other & 0xff;
-  return mark != 0 && mark_of_other != 0 && mark != mark_of_other;
+
+// 48 bits of the hash of all bytes of a record, and its marks.
+constexpr std::uint64_t MarkedHash(std::uint64_t hash, RecordMarks marks) {
+  return (hash & ~std::uint64_t{0xffff}) | static_cast<std::uint64_t>(marks.cross_project_id) << 8 |
+         marks.lasting;
 }
+constexpr RecordMarks MarksOf(std::uint64_t marked) {
+  return {.lasting = static_cast<std::uint8_t>(marked & 0xff),
+          .cross_project_id = static_cast<std::uint8_t>(marked >> 8 & 0xff)};
+}
+// The two are hashes of the same bytes; either may have marks or not.
+constexpr bool SameBytes(std::uint64_t hash, std::uint64_t other) { return (hash ^ other) >> 16 == 0; }
 
 struct IndexedRecord {
   std::uint64_t id = 0;

@@ -69,6 +69,8 @@ class FileJudge {
       JudgeOtherAccounts();
       JudgeMultiplied();
       JudgeChangedTotals();
+      JudgeFell();
+      JudgeOtherIds();
       JudgeRise();
     }
     return std::move(holds_);
@@ -235,6 +237,29 @@ class FileJudge {
     Add(HoldReason::kMultiplied, Percent(share(scaled.count)) + " of the " + kind_ +
                                      "s whose credit changed have " + factor +
                                      " times that of the last file");
+  }
+
+  // A correction concerns some accounts. A column of other figures can leave the sum nearly as it was.
+  void JudgeFell() {
+    if (!file_.changes || file_.changes->compared < limits_.fewest_compared) return;
+    if (Has(HoldReason::kTotalFell) || Has(HoldReason::kOtherAccounts) || Has(HoldReason::kMultiplied))
+      return;
+    if (static_cast<double>(file_.changes->fell) <=
+        limits_.fell * static_cast<double>(file_.changes->compared))
+      return;
+    Add(HoldReason::kTotalFell, Count(file_.changes->fell) + " of " + Count(file_.changes->compared) + " " +
+                                    kind_ + "s have less credit than in the last file");
+  }
+
+  void JudgeOtherIds() {
+    if (!file_.changes || file_.changes->compared < limits_.fewest_compared) return;
+    if (static_cast<double>(file_.changes->other_ids) <=
+        limits_.other_ids * static_cast<double>(file_.changes->compared))
+      return;
+    Add(HoldReason::kOtherAccounts,
+        Count(file_.changes->other_ids) + " of " + Count(file_.changes->compared) + " " + kind_ +
+            "s have another cross-project id than in the last file, or none: ids that moved to other " +
+            kind_ + "s");
   }
 
   void JudgeRise() {

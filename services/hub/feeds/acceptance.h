@@ -33,6 +33,9 @@ struct AcceptanceLimits {
   double account_per_day = 2e10;
   // Share of the records that at least doubled. In a young project most may; the second fetch an hour later confirms them.
   double multiplied = 0.5;
+  // Shares of the compared records with less credit, and with another cross-project id. Elsewhere a few in a hundred are.
+  double fell = 0.5;
+  double other_ids = 0.5;
   // Shares of fewer records than these say nothing.
   std::uint64_t fewest_compared = 10;
   // Share of the records whose credit changed, from which on these are compared with each other (ChangedTotals). Elsewhere
@@ -89,6 +92,8 @@ struct RecordChanges {
   std::uint64_t compared = 0;  // ids that are in both
   // Of those, records with another LastingElement(): they are about other accounts.
   std::uint64_t replaced = 0;
+  // Of those, users or hosts with another cross-project id.
+  std::uint64_t other_ids = 0;
   std::uint64_t fell = 0;  // of those, records whose total is smaller than before
   credit::MicroTotal fallen = 0;
   std::uint64_t multiplied = 0;          // of those, records that had credit, and have at least twice as much
@@ -128,19 +133,20 @@ struct HeldFetch {
 // The numbers never change: they are stored with held files.
 enum class HoldReason : std::uint8_t {
   kNoTables = 1,
-  kTablesChanged = 2,  // between the two fetches of tables.xml: file and tables are of two exports
-  kEmpty = 3,          // no record, where there were some or tables.xml announces some
-  kDisappeared = 4,    // too many records of the last file are missing
-  kTotalFell = 5,
+  kTablesChanged = 2,      // between the two fetches of tables.xml: file and tables are of two exports
+  kEmpty = 3,              // no record, where there were some or tables.xml announces some
+  kDisappeared = 4,        // too many records of the last file are missing
+  kTotalFell = 5,          // of the project, or of most records
   kImpossibleRise = 6,     // of one record
   kMoreThanAnnounced = 7,  // records than tables.xml announces
   kTeamsDiffer = 8,
   kSumDiffers = 9,  // from tables.xml
   kTimeBack = 10,   // update_time is before that of the last accepted file
   kFromTheFuture = 11,
-  kSameTime = 12,       // other contents, but the update_time of the last accepted file
-  kOtherAccounts = 13,  // ids of many records, or the credit of many ids, are those of other accounts
-  kMultiplied = 14,     // most records have several times their total
+  kSameTime = 12,  // other contents, but the update_time of the last accepted file
+  kOtherAccounts =
+      13,  // ids of many records, or the credit or cross-project ids of many, are those of other accounts
+  kMultiplied = 14,  // most records have several times their total
 };
 // "disappeared".
 std::string_view HoldReasonName(HoldReason reason);

@@ -137,14 +137,12 @@ class RecordLines {
 };
 
 // The two elements that each record needs. As everywhere, the first of two equal elements counts, and a tag in the
-// value of another element is text. An absent element has no data(). On the way to them is the element that stays with
-// an account for its life: BOINC writes it before the credit.
+// value of another element is text. An absent element has no data().
 struct RecordHead {
-  RecordHead(std::string_view text, std::string_view lasting_tag) {
+  explicit RecordHead(std::string_view text) {
     ElementScan scan(text);
     while ((id.data() == nullptr || total_credit.data() == nullptr) && scan.Next()) {
       if (id.data() == nullptr && SameShort(scan.tag(), "id")) id = scan.value();
-      if (lasting.data() == nullptr && scan.tag() == lasting_tag) lasting = scan.value();
       if (total_credit.data() == nullptr && SameShort(scan.tag(), "total_credit"))
         total_credit = scan.value();
     }
@@ -153,17 +151,8 @@ struct RecordHead {
 
   std::string_view id{};
   std::string_view total_credit{};
-  std::string_view lasting{};
   FieldProblem broken{};  // why the elements behind cannot be read
 };
-
-// 1 to 255 for a value; 0 for none.
-std::uint8_t MarkOf(std::string_view value) {
-  if (value.empty()) return 0;
-  std::uint64_t mixed = 0;
-  for (const char c : value) mixed = (mixed ^ static_cast<unsigned char>(c)) * 0x9e3779b97f4a7c15;
-  return static_cast<std::uint8_t>(1 + (mixed >> 32) % 255);
-}
 
 }  // namespace
 
@@ -444,7 +433,7 @@ bool StatisticsReader::ReadHead(StatisticsRecord* record) {
   const auto place = [&](std::string_view value) {
     return static_cast<std::size_t>(value.data() - text.data());
   };
-  const RecordHead head(text, LastingElement(kind_));
+  const RecordHead head(text);
   if (!head.broken.ok())
     return refuse(head.broken.problem, place(head.broken.text), Printable(head.broken.text));
   if (head.id.data() == nullptr) return refuse(FileProblem::kMissingElement, 0, "id");
@@ -458,7 +447,6 @@ bool StatisticsReader::ReadHead(StatisticsRecord* record) {
   if (problem != FileProblem::kNone)
     return refuse(problem, place(head.total_credit), "total_credit: " + Printable(head.total_credit));
   record->hash = stream::HashBytes(text);
-  record->mark = MarkOf(head.lasting);
   contents_->Scalar(record->hash.low);
   contents_->Scalar(record->hash.high);
   record->repeated = !ids_->Insert(record->id);

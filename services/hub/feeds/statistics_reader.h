@@ -38,8 +38,7 @@ namespace cobblestone::hub {
 enum class RecordKind : std::uint8_t { kUser, kHost, kTeam };
 // "user", "host", "team".
 std::string_view RecordKindName(RecordKind kind);
-// What stays with an account for its life and is before the credit in a record: create_time of a user, userid of a host
-// (its owner) and of a team (its founder).
+// What stays with an account for its life: create_time of a user, userid of a host (its owner) and of a team (its founder).
 std::string_view LastingElement(RecordKind kind);
 
 struct StatisticsRecord {
@@ -47,8 +46,6 @@ struct StatisticsRecord {
   CreditFigure total_credit{};
   // Of the bytes of `text`. The same contents on another day have the same hash.
   stream::Hash128 hash{};
-  // Of the LastingElement(): 1 to 255, 0 without one before the credit.
-  std::uint8_t mark = 0;
   // An earlier record of this file, or of an earlier file of its set, has the same id: with several consents of one second
   // BOINC writes a user or host once for each. It is not counted a second time. The reader refuses other contents directly
   // behind the first; the caller, who keeps the hash of each record, compares the others.
