@@ -191,7 +191,7 @@ struct ProjectEntry {
   std::string ownership_key{};  // file with the public key (PEM) of signed proofs of ownership; empty: none
   std::string ownership_key_place{};  // "hub.yaml:12:5": of the option, for messages about the file
   double points_per_cobblestone = 0;  // 0: 1
-  std::int64_t points_since = 0;  // UNIX day: points_per_cobblestone is for its credit and later; 0: for all
+  std::int64_t points_since = 0;  // UNIX day from which on points_per_cobblestone holds; 0: for all credit
   std::optional<Duration>
       erase_after{};  // texts of accounts that the project no longer exports; absent: 30 days
   std::vector<std::uint64_t> shared_accounts{};  // users that belong to an account manager; each once

@@ -40,9 +40,8 @@ struct FeedProject {
   double erase_after = 0;             // s; 0: wire::kEraseAfter
   // Users that belong to an account manager; in a row ascending, each once.
   std::vector<std::uint64_t> shared_accounts;
-  bool account_manager = false;  // its users are people who earned what they have at the other projects
-  std::int64_t points_since =
-      0;  // UNIX day: points_per_cobblestone holds for its credit and later; 0: for all
+  bool account_manager = false;    // its users are people who earned what they have at the other projects
+  std::int64_t points_since = 0;   // UNIX day from which on points_per_cobblestone holds; 0: for all credit
   FieldMask present = kAllFields;  // in an event; not part of a row
 
   template <class Self, class F>

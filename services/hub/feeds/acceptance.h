@@ -33,7 +33,7 @@ struct AcceptanceLimits {
   double account_per_day = 2e10;
   // Share of the records that at least doubled. In a young project most may; the second fetch an hour later confirms them.
   double multiplied = 0.5;
-  // Shares of the compared records with less credit, and with another cross-project id. Elsewhere a few in a hundred are.
+  // Shares of the compared records that may have less credit, or another cross-project id. On any day a few in a hundred do.
   double fell = 0.5;
   double other_ids = 0.5;
   // Shares of fewer records than these say nothing.

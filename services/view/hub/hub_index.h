@@ -9,8 +9,9 @@
 // - An account of an account manager (FeedProject::shared_accounts) is no person's: it is in the sums and lists of its project
 //   only. What its members earned with it are their accounts at the manager (FeedProject::account_manager).
 //
-// Memory in bytes: 64 per user and 56 per person, both without the name; 44 per host; 52 per team; 32 more for each of them with
-// credit since the day from which its project's points count, if they count since a day. A user's name has about 12. 10^7 users who are 10^7 people, and 3 x 10^7 hosts: 2.7 GB; twice that while the next index is built.
+// Memory in bytes: 64 per user and 56 per person, both without the name; 44 per host; 52 per team. A user's name has about
+// 12. 10^7 users who are 10^7 people, and 3 x 10^7 hosts: 2.7 GB; twice that while the next index is built. If a project's
+// points count since a day, each of its accounts with credit of that day or later takes 32 more.
 #pragma once
 
 #include <array>
