@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <fstream>
@@ -23,6 +21,7 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include "common/base/day_text.h"
 #include "common/base/host_port.h"
 #include "common/settings/registry.h"
 
@@ -300,24 +299,6 @@ class Reader {
     });
   }
 
-  // The UNIX day of YYYY-MM-DD; none: it is no day, or the first, whose number stands for "no day".
-  static std::optional<std::int64_t> DayOfText(const std::string& text) {
-    int year = 0;
-    unsigned month = 0;
-    unsigned day = 0;
-    int read = 0;
-    const bool form = text.size() == 10 && std::count_if(text.begin(), text.end(), [](unsigned char c) {
-                                             return std::isdigit(c) != 0;
-                                           }) == 8;
-    if (!form || std::sscanf(text.c_str(), "%4d-%2u-%2u%n", &year, &month, &day, &read) != 3 || read != 10)
-      return std::nullopt;
-    const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month),
-                                           std::chrono::day(day)};
-    if (!date.ok()) return std::nullopt;
-    const std::int64_t number = std::chrono::sys_days(date).time_since_epoch().count();
-    return number > 0 ? std::optional(number) : std::nullopt;
-  }
-
   // What the hub is to know of a project that the project does not publish.
   void ReadFeedFact(const std::string& name, const YAML::Node& value, Place place, ProjectEntry& project) {
     const std::string text = value.IsScalar() ? value.Scalar() : std::string();
@@ -333,8 +314,8 @@ class Reader {
           !(project.points_per_cobblestone >= 1e-9) || project.points_per_cobblestone > 1e9)
         wrong("a number from 1e-9 to 1e9, such as 7");
     } else if (name == "points_since") {
-      const auto day = DayOfText(text);
-      if (!day) return wrong("a day in UTC, from 1970-01-02 to 9999-12-31, such as 2026-12-01");
+      const auto day = ParseDay(text);
+      if (!day || *day <= 0) return wrong("a day in UTC, from 1970-01-02 to 9999-12-31, such as 2026-12-01");
       project.points_since = *day;
     } else if (name == "account_manager") {
       if (!YAML::convert<bool>::decode(value, project.account_manager)) wrong("true or false");

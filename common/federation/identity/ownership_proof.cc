@@ -9,6 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "common/base/day_text.h"
+
 namespace cobblestone::federation {
 namespace {
 
@@ -85,22 +87,11 @@ bool ReadNumber(std::string_view text, std::uint64_t* number) {
   return error == std::errc() && end == text.data() + text.size() && *number != 0;
 }
 
-// Days from the civil date, by counting leap days (Gregorian calendar).
+// Days from 1971 on.
 bool ReadDay(std::string_view text, Day* day) {
-  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-  std::uint64_t year = 0;
-  std::uint64_t month = 0;
-  std::uint64_t date = 0;
-  if (!ReadNumber(text.substr(0, 4), &year) || !ReadNumber(text.substr(5, 2), &month) ||
-      !ReadNumber(text.substr(8, 2), &date) || year < 1971 || month > 12)
-    return false;
-  constexpr std::uint64_t kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  const auto leap = [](std::uint64_t y) { return (y % 4 == 0 && y % 100 != 0) || y % 400 == 0; };
-  if (date > kDays[month - 1] + (month == 2 && leap(year) ? 1 : 0)) return false;
-  std::uint64_t days = date - 1;
-  for (std::uint64_t y = 1970; y < year; ++y) days += leap(y) ? 366 : 365;
-  for (std::uint64_t m = 1; m < month; ++m) days += kDays[m - 1] + (m == 2 && leap(year) ? 1 : 0);
-  *day = static_cast<Day>(days);
+  const auto read = ParseDay(text);
+  if (!read || *read < 365) return false;
+  *day = static_cast<Day>(*read);
   return true;
 }
 
