@@ -55,6 +55,31 @@ TEST(RunnerRecovery, ReexecutionIsBoundedByTheDebt) {
   }
 }
 
+// Readers of the state on disk see the last commits before a kill within the flush interval, even if nothing follows.
+TEST(RunnerRecovery, TheStateOfReexecutedCommitsIsWrittenWithoutNewOnes) {
+  const TempDir dir;
+  RunnerOptions options = EchoOptions(dir.path());
+  options.flush_interval = std::chrono::hours(1);
+  {
+    EchoWorld world(EchoLogOptions(dir.path()), options);
+    ASSERT_TRUE(world.status.ok()) << world.status.message();
+    world.runner->Start();
+    world.Send(0, {"a", "b", "c"});
+    world.runner->WaitIdle();
+  }
+  options.flush_interval = std::chrono::milliseconds(10);
+  EchoWorld again(EchoLogOptions(dir.path()), options);
+  ASSERT_TRUE(again.status.ok()) << again.status.message();
+  const SlotStatus opened = again.runner->status()[0];
+  ASSERT_EQ(opened.reexecuted_records, 3u);
+  ASSERT_EQ(opened.flushed_sequence, 0u);
+  again.runner->Start();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (again.runner->status()[0].flushed_sequence == 0 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(again.runner->status()[0].flushed_sequence, opened.sequence);
+}
+
 TEST(RunnerRecovery, LookWaitsForNoSlotAndIsExactAtRest) {
   const TempDir dir;
   EchoWorld world(dir.path());

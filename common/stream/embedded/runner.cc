@@ -64,7 +64,7 @@ Status Runner::OpenSlots(std::uint32_t slots, const SlotFactory& factory,
                          const std::function<void(const std::string&)>& report) {
   std::atomic<std::uint32_t> next{0};
   std::vector<Result<OpenedSlot>> opened;
-  for (std::uint32_t k = 0; k < slots; ++k) opened.emplace_back(OpenedSlot{});
+  for (std::uint32_t k = 0; k < slots; ++k) opened.emplace_back(OpenedSlot{.debt = StateDebt(options_, slots)});
   std::mutex report_mutex;
   const SlotOpener::Report locked_report = [&](const std::string& text) {
     const std::lock_guard lock(report_mutex);

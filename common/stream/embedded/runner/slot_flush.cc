@@ -3,13 +3,13 @@
 namespace cobblestone::stream::embedded {
 
 SlotFlush::SlotFlush(const RunnerOptions& options, std::uint32_t slots, Slot& slot, StoredState& stored,
-                     StateWriter& writer, Clock::time_point last)
+                     StateWriter& writer, const StateDebt& debt, Clock::time_point last)
     : options_(options),
       object_bytes_(options.ObjectBytesOf(slot.id(), slots)),
       slot_(slot),
       stored_(stored),
       writer_(writer),
-      debt_(options, slots),
+      debt_(debt),
       last_(last) {}
 
 bool SlotFlush::Step(std::size_t objects, std::uint64_t ticket) {

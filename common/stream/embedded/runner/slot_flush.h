@@ -28,9 +28,9 @@ class SlotFlush {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `last`: the time from which the first flush_interval counts.
+  // `debt`: of the commits that the open re-executed. `last`: the time from which the first flush_interval counts.
   SlotFlush(const RunnerOptions& options, std::uint32_t slots, Slot& slot, StoredState& stored,
-            StateWriter& writer, Clock::time_point last);
+            StateWriter& writer, const StateDebt& debt, Clock::time_point last);
 
   // A commit was appended.
   void Add(const SlotCommit& commit) { debt_.Add(commit.debt, commit.debt_bytes); }

@@ -30,7 +30,7 @@ SlotHost::SlotHost(const RunnerOptions& options, Log& log, StateWriter& writer,
       work_{.parts = std::move(opened.parts),
             .inputs = std::move(opened.inputs),
             // Spreads the writes of the slots over the interval.
-            .flush = SlotFlush(options, slots, slot_, *stored_, writer,
+            .flush = SlotFlush(options, slots, slot_, *stored_, writer, opened.debt,
                                opened.at - options.flush_interval * slot_.id() / slots)} {
   seen_.unfinished = slot_.unfinished();
   Publish();

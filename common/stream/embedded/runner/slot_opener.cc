@@ -30,7 +30,7 @@ SlotOpener::SlotOpener(const RunnerOptions& options, Log& log, std::shared_ptr<s
       factory_(factory),
       report_(report),
       path_(StatePath(options, slot)),
-      debt_(options, slots) {}
+      opened_{.debt = StateDebt(options, slots)} {}
 
 Result<OpenedSlot> SlotOpener::Open() {
   opened_.stored = std::make_unique<StoredState>(options_, memory_, k_, slots_);
@@ -59,7 +59,7 @@ Result<OpenedSlot> SlotOpener::Open() {
 void SlotOpener::MakeSlot() {
   opened_.inputs.reset();
   opened_.reexecuted = opened_.reexecuted_records = 0;
-  debt_.Clear();
+  opened_.debt.Clear();
   opened_.parts = factory_(k_);
   opened_.inputs = std::make_unique<SlotInputs>(options_, log_, *opened_.parts.slot);
 }
@@ -199,7 +199,7 @@ Status SlotOpener::Reexecute() {
     if (Status s = ExecuteEntry(*entry); !s.ok()) return s;
     ++at;
     // A slot without a state re-executes the whole log, and its changed objects must not all stay in memory.
-    if (debt_.Due(1))
+    if (opened_.debt.Due(1))
       if (Status s = WriteReexecuted(); !s.ok()) return s;
   }
   return Status::Ok();
@@ -240,7 +240,7 @@ Status SlotOpener::ExecuteEntry(const JournalEntry& entry) {
         "(report a bug).");
   ++opened_.reexecuted;
   opened_.reexecuted_records += commit->records;
-  debt_.Add(commit->debt, commit->debt_bytes);
+  opened_.debt.Add(commit->debt, commit->debt_bytes);
   return Status::Ok();
 }
 
@@ -253,7 +253,7 @@ Status SlotOpener::WriteReexecuted() {
   if (Status s = opened_.stored->Apply(*slot.TakeStateWrite()); !s.ok()) return s;
   slot.StateWriteApplied();
   slot.Evict(object_bytes_);
-  debt_.Clear();
+  opened_.debt.Clear();
   return Status::Ok();
 }
 

@@ -32,6 +32,7 @@ struct OpenedSlot {
   std::unique_ptr<SlotInputs> inputs;
   std::uint64_t reexecuted = 0;          // commits
   std::uint64_t reexecuted_records = 0;  // in them
+  StateDebt debt;                        // of those whose state is not on disk yet
   std::chrono::steady_clock::time_point at{};
 };
 
@@ -72,7 +73,6 @@ class SlotOpener {
   const Report& report_;
   const std::string path_;  // of the state
   OpenedSlot opened_;
-  StateDebt debt_;
 };
 
 }  // namespace cobblestone::stream::embedded
