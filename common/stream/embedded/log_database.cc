@@ -637,7 +637,20 @@ Status LogDatabase::Reclaim() {
     status = db_->CompactRange(options, family, nullptr, nullptr);
   }
   if (status.IsIncomplete()) return Status::Ok();  // stopped: the next Reclaim() continues
-  return FromRocksdb(status, doing("reclaiming space of"));
+  if (!status.ok()) return FromRocksdb(status, doing("reclaiming space of"));
+  return DeleteObsoleteFiles();
+}
+
+// A flush or a compaction may return while a background thread still deletes the files that it replaced. With deletions
+// disabled, the list of write-ahead logs is made behind the last of these; and enabling them deletes what is left.
+Status LogDatabase::DeleteObsoleteFiles() {
+  const std::scoped_lock files(files_mutex_);
+  rocksdb::Status status = db_->DisableFileDeletions();
+  if (!status.ok()) return FromRocksdb(status, doing("reclaiming space of"));
+  rocksdb::VectorLogPtr ignored;
+  status = db_->GetSortedWalFiles(ignored);
+  const rocksdb::Status enabled = db_->EnableFileDeletions();
+  return FromRocksdb(status.ok() ? enabled : status, doing("reclaiming space of"));
 }
 
 void LogDatabase::StopReclaim() { db_->DisableManualCompaction(); }

@@ -90,7 +90,7 @@ class LogDatabase {
   static void SeekRow(rocksdb::Iterator& it, std::string_view key);
   static bool AtRow(const rocksdb::Iterator& it);
 
-  // Returns the space of trimmed batches to the file system. Takes long; one thread at a time.
+  // Returns the space of trimmed batches to the file system: on return it is free. Takes long; one thread at a time.
   Status Reclaim();
   // Makes a running Reclaim() return early and every later one at once.
   void StopReclaim();
@@ -120,6 +120,8 @@ class LogDatabase {
   Status CheckManifest();
   Status Claim();
   Status LoadCommit();
+  // On return no file is on disk that the database does not need.
+  Status DeleteObsoleteFiles();
   [[nodiscard]] rocksdb::ColumnFamilyHandle* FamilyOf(TopicIndex topic) const;
   [[nodiscard]] rocksdb::ColumnFamilyHandle* rows() const { return families_[0]; }
   Result<std::optional<std::string>> Lookup(std::string_view key) const;
