@@ -8,10 +8,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/e2e/gateway_process.h"
@@ -29,6 +31,11 @@ class ProgramPush : public ::testing::Test {
   void SetUp() override {
     std::ofstream(project_dir_ / "token") << kIngestToken << "\n";
     ::chmod((project_dir_ / "token").c_str(), 0600);
+  }
+  void TearDown() override {
+    if (!HasFailure()) return;
+    for (const auto& [name, program] : {std::pair("project", project_.get()), std::pair("hub", hub_.get())})
+      if (program != nullptr) std::cerr << "The " << name << "'s program said:\n" << program->process().err();
   }
   void StartHub(const std::string& settings = "") {
     hub_ = std::make_unique<Served>(hub_dir_, settings + "role: hub\n");
