@@ -66,6 +66,7 @@ json FlagsJson(std::uint32_t flags) {
       {credit::kClaimNoClaim, "no_claim"},
       {credit::kClaimUncalibrated, "uncalibrated"},
       {credit::kClaimRough, "rough_average"},
+      {credit::kClaimUnreliable, "unreliable"},
       {credit::kClaimOverBudget, "over_budget"},
       {credit::kClaimRising, "rising"},
   };

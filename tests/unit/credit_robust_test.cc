@@ -423,6 +423,37 @@ TEST_F(RobustTest, AClaimFromFewResultsThatIsLeftAloneCountsFourFifths) {
   EXPECT_EQ(world.Settle({claim(10, kClaimRough), claim(60)}, 50).credit, 10);  // the other is above the cap
 }
 
+// It may keep the jobs that are small for their estimates.
+TEST_F(RobustTest, AClaimOfAHostThatFailsOftenDoesNotCountBesideALowerOneOfAnother) {
+  const auto claim = [](double claimed, std::uint32_t flags = 0) {
+    Claim c;
+    c.flags = kClaimValid | kClaimHasHostScale | flags;
+    c.claimed = claimed;
+    return c;
+  };
+  EXPECT_EQ(world.Settle({claim(12, kClaimUnreliable), claim(10)}).credit, 10);
+  EXPECT_EQ(world.Settle({claim(10), claim(12, kClaimUnreliable)}).credit, 10);
+  EXPECT_EQ(world.Settle({claim(10, kClaimUnreliable), claim(12)}).credit, 120.0 / 11);  // the lowest
+  EXPECT_EQ(world.Settle({claim(12, kClaimUnreliable)}).credit, 12);                     // the only one
+  EXPECT_EQ(world.Settle({claim(10, kClaimUnreliable), claim(10, kClaimUnreliable)}).credit, 10);
+  EXPECT_EQ(world.Settle({claim(10, kClaimUnreliable), claim(12, kClaimUnreliable)}).credit,
+            120.0 / 11);  // all
+  EXPECT_EQ(world.Settle({claim(11, kClaimUnreliable), claim(12), claim(10, kClaimUnreliable)}).credit,
+            world.Settle({claim(11), claim(12), claim(10)}).credit);
+  EXPECT_EQ(world.Settle({claim(11, kClaimUnreliable), claim(10), claim(12)}).credit, 120.0 / 11);
+  // A claim from few results is not left alone by it, only by one that is too high.
+  EXPECT_EQ(world.Settle({claim(10, kClaimRough), claim(12, kClaimUnreliable)}).credit, 10);
+  EXPECT_EQ(world.Settle({claim(10, kClaimRough), claim(13.1, kClaimUnreliable)}).credit, 8);
+}
+
+TEST_F(RobustTest, AHostFailsOftenFromAnEighthOfFailuresOn) {
+  for (const double rate : {0.0, 0.12, 0.13, 0.5}) {
+    HostRecord host = Calibrated(1);
+    host.apps.front().error_rate = rate;
+    EXPECT_EQ(Has(world.ClaimOf({}, host), kClaimUnreliable), rate > 0.125) << rate;
+  }
+}
+
 TEST(RobustAdvice, AHostHasTheHighestStandingFromTenResultsThatVouchForIt) {
   EXPECT_EQ(StandingOf(0, 0), 0u);
   EXPECT_EQ(StandingOf(0, 2), 2u);

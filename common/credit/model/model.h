@@ -269,6 +269,7 @@ enum ClaimFlag : std::uint32_t {
   kClaimOverBudget = 1u << 21,    // robust: limited by the budget of the host and app
   kClaimRising = 1u << 22,        // robust: the host's reports keep rising: watch this host
   kClaimRough = 1u << 23,         // robust: the host's average has too few samples to judge other claims by
+  kClaimUnreliable = 1u << 24,    // robust: the host returns too few of its jobs to raise what a job earns
 };
 
 // The claim of one result, with every input of its price: Policy::Price() computes the outcome from the other

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t kPriceFlags = kClaimPfcClamped | kClaimOneTimeCheat | kClaimSanityFailed |
                                       kClaimHasVersionScale | kClaimHasHostScale | kClaimOverBudget |
-                                      kClaimRough | kClaimNoClaim;
+                                      kClaimRough | kClaimUnreliable | kClaimNoClaim;
 constexpr double kChecksPerResult = 0.1;       // bounds the gain of unchecked results to this
 constexpr double kReliable = 0.85;             // R from which on results vouch for a host
 constexpr std::uint32_t kHostsThatVouch = 20;  // so many make it unlikely that they are one person's
@@ -135,6 +135,16 @@ Counted CountMeasured(std::span<const Claim> claims, double cap) {
   return counted.claims.empty() ? CountClaims(claims, 0, cap) : counted;
 }
 
+// A host that returns too few of its jobs may keep those that are small for their estimates: its claims would then raise
+// what they earn. The lowest claim of a host that does not; infinite: there is none.
+double LowestReliable(const Counted& counted) {
+  double lowest = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < counted.claims.size(); ++i) {
+    if ((counted.flags[i] & kClaimUnreliable) == 0) lowest = std::min(lowest, counted.claims[i]);
+  }
+  return lowest;
+}
+
 // The default claim, Cobblestones. Absent: the host of a claim that counts is calibrated.
 std::optional<double> MostForNewHosts(std::span<const Claim> claims, const Counted& counted,
                                       const Constants& constants) {
@@ -171,6 +181,7 @@ class Robust final : public StandardPolicy {
     claim.flags &= ~kPriceFlags;
     claim.reliability = ReliabilityOf(claim, constants);
     if (claim.host_pfc_n < kPrecise * constants.host_scale_min_samples) claim.flags |= kClaimRough;
+    if (Reliability(claim.failure_rate, constants) < kReliable) claim.flags |= kClaimUnreliable;
     const Measure measure = MeasureWithinBound(claim, claim.benchmark);
     if (measure.clamped) claim.flags |= kClaimPfcClamped;
     if (!measure.sane) {
@@ -191,22 +202,28 @@ class Robust final : public StandardPolicy {
     Counted counted = CountMeasured(claims, cap);
     Settlement settlement;
     settlement.modes = std::move(counted.modes);
-    std::vector<double>& values = counted.claims;
+    const std::vector<double>& values = counted.claims;
     if (values.empty()) {
       settlement.credit = counted.capped ? cap : 0;
       return settlement;
     }
-    const auto lowest = std::min_element(values.begin(), values.end()) - values.begin();
-    const bool rough = (counted.flags[static_cast<std::size_t>(lowest)] & kClaimRough) != 0;
-    std::sort(values.begin(), values.end());  // the sum must not depend on the order of the claims
-    const auto too_high = std::upper_bound(values.begin(), values.end(), kTolerance * values.front());
-    const bool left_alone = too_high == values.begin() + 1 && too_high != values.end();
-    values.erase(too_high, values.end());
-    const double credit = LowAverage(values);
+    const auto at = std::min_element(values.begin(), values.end()) - values.begin();
+    const double lowest = values[static_cast<std::size_t>(at)];
+    const bool rough = (counted.flags[static_cast<std::size_t>(at)] & kClaimRough) != 0;
+    const double lowest_reliable = LowestReliable(counted);
+    std::size_t tolerated = 0;
+    std::vector<double> counting;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i] > kTolerance * lowest) continue;
+      ++tolerated;
+      if ((counted.flags[i] & kClaimUnreliable) == 0 || values[i] <= lowest_reliable)
+        counting.push_back(values[i]);
+    }
+    std::sort(counting.begin(), counting.end());  // the sum must not depend on the order of the claims
+    const double credit = LowAverage(counting);
     // Not finite: the sum of the claims is 0, or overflows.
-    settlement.credit =
-        std::isfinite(credit) ? std::clamp(credit, values.front(), values.back()) : values.front();
-    if (left_alone && rough) settlement.credit *= kRoughAlone;
+    settlement.credit = std::isfinite(credit) ? std::clamp(credit, lowest, counting.back()) : lowest;
+    if (rough && tolerated == 1 && values.size() > 1) settlement.credit *= kRoughAlone;
     if (const auto most = MostForNewHosts(claims, counted, constants))
       settlement.credit = std::min(settlement.credit, *most);
     return settlement;

@@ -19,7 +19,8 @@
 //              a replicated result counts as claimed with its D x R
 //   granted    the low average (low_average.h) of the claims that come from a measurement; if there is none, of all. A
 //              claim above 1.3 times the lowest of them does not count; if that leaves a single claim, with kClaimRough
-//              (n < 3 k), 0.8 of it. At most D x R, if no host of a claim that counts is calibrated
+//              (n < 3 k), 0.8 of it. Of those that are left, one with kClaimUnreliable (R of the failure rate below 0.85)
+//              does not count beside a lower one without. At most D x R, if no host of a claim that counts is calibrated
 //
 // The failure rate is the recent average over the host's jobs of the app, all versions together: an error, abort,
 // time-out or invalid result counts 1, a valid result 0. The user's abort is not excused by an exit status: a job was
@@ -41,7 +42,7 @@
 //   flags           kClaimUncalibrated: the host is not calibrated; kClaimRising
 // Set by Price(): mode, pfc, claimed, reliability, kClaimPfcClamped, kClaimOneTimeCheat (x was cut), kClaimSanityFailed,
 // kClaimHasHostScale (calibrated, and from a measurement), kClaimHasVersionScale (m contains PFCmean(V); with neither m nor
-// X: E x min(x, 1)), kClaimOverBudget, kClaimRough, kClaimNoClaim.
+// X: E x min(x, 1)), kClaimOverBudget, kClaimRough, kClaimUnreliable, kClaimNoClaim.
 #pragma once
 
 #include <cstdint>

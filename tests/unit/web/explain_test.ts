@@ -324,6 +324,16 @@ test("robust: a claim from the estimate counts only without one from a measureme
   assert.equal(lowest.rule, "own");
   assert.equal(lowest.claims[1]!.leftOut, "too_high");
   assert.match(countedWords(lowest.claims[1]!, lowest.rule), /more than 1.3 times the lowest/);
+  // One of a host that fails often does not count beside a lower one of another.
+  two.other_claims[0]!.claimed = 12;
+  two.other_claims[0]!.flags = ["valid", "uncalibrated", "unreliable"];
+  const doubted = settle(two, two.claim!);
+  assert.equal(doubted.rule, "own");
+  assert.equal(doubted.claims[1]!.leftOut, "unreliable");
+  assert.match(countedWords(doubted.claims[1]!, doubted.rule), /fails too often: does not count/);
+  assert.deepEqual(marksOf(["unreliable"], "robust").map((m) => m.name), ["Fails often"]);
+  two.other_claims[0]!.flags = ["valid", "uncalibrated"];
+  two.other_claims[0]!.claimed = 20;
   // It is imprecise and left alone: four fifths of it.
   two.claim!.flags = ["valid", "uncalibrated", "rough_average"];
   two.credit_before_rounding = "8";

@@ -291,6 +291,7 @@ const kLeftOut: Record<LeftOut, string> = {
   zero: "claims nothing",
   unmeasured: "from the size estimate: does not count beside claims from measurements",
   too_high: "more than 1.3 times the lowest",
+  unreliable: "from a computer that fails too often: does not count beside a lower one of another",
 };
 
 export function countedWords(counted: Counted, rule: Rule): string {

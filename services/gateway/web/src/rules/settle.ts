@@ -25,7 +25,7 @@ export type Rule =
   | "unknown"; // cannot be derived from the recorded claims
 
 export type LeftOut = "capped" | "no_claim" | "not_valid" | "anonymous_platform" | "on_probation" | "not_normal" | "not_least"
-  | "not_middle" | "not_canonical" | "zero" | "unmeasured" | "too_high";
+  | "not_middle" | "not_canonical" | "zero" | "unmeasured" | "too_high" | "unreliable";
 
 export interface Counted {
   result?: Id | undefined; // absent, like host, if the viewer may not see other accounts
@@ -170,11 +170,14 @@ export function settle(grant: Grant, claim: Claim): Settlement {
     const measured = counting.filter((p) => hasFlag(p.claim, "host_scale_applied") || hasFlag(p.claim, "version_scale_applied"));
     if (measured.length > 0) leave(counting.filter((p) => !measured.includes(p)), "unmeasured");
     const deciding = measured.length > 0 ? measured : counting;
-    const most = kTimesLowest * Math.min(...deciding.map((p) => p.claim.claimed));
-    const within = deciding.filter((p) => p.claim.claimed <= most);
+    const lowest = Math.min(...deciding.map((p) => p.claim.claimed));
+    const within = deciding.filter((p) => p.claim.claimed <= kTimesLowest * lowest);
     leave(deciding.filter((p) => !within.includes(p)), "too_high");
+    const reliable = within.filter((p) => !hasFlag(p.claim, "unreliable")).map((p) => p.claim.claimed);
+    const raises = within.filter((p) => !hasFlag(p.claim, "unreliable") || p.claim.claimed <= Math.min(...reliable));
+    leave(within.filter((p) => !raises.includes(p)), "unreliable");
     const roughAlone = within.length === 1 && deciding.length > 1 && hasFlag(within[0]!.claim, "rough_average");
-    const worth = lowAverage(within) * (roughAlone ? kRoughAlone : 1);
+    const worth = lowAverage(raises) * (roughAlone ? kRoughAlone : 1);
     if (deciding.every((p) => hasFlag(p.claim, "uncalibrated"))) {
       // The app's mean of this claim: that of another claim is not recorded, but seldom differs.
       const mean = toNumber(claim.min_avg_pfc);
@@ -183,7 +186,7 @@ export function settle(grant: Grant, claim: Claim): Settlement {
       if (worth > byDefault && !near(worth, byDefault)) return done("new_hosts", byDefault);
     }
     if (roughAlone) return done("rough_alone", worth);
-    return done(within.length === 1 ? "own" : "low_average", worth);
+    return done(raises.length === 1 ? "own" : "low_average", worth);
   }
   if (claim.policy === "creditnew-v2") return done(counting.length === 1 ? "own" : "min", combine(counting, "min"));
   if (claim.policy === "creditnew") {
