@@ -211,8 +211,9 @@ std::string_view FormationWords(std::string_view policy) {
        "above 1.3 times the lowest of them, or above the cap on granted credit, does not count. If "
        "that leaves one claim, and its host has few results, four fifths of it are granted. A claim "
        "of a host that fails often does not count beside a lower one of a host that does not. If "
-       "all hosts of claims that count are new, at most the size estimate x app's mean is granted. A "
-       "single claim is granted as it is."},
+       "all hosts of claims that count are new, at most the size estimate x app's mean is granted. If "
+       "they all fail often, and none of them has many results and a reliability of 0.3 or more, the "
+       "amount is multiplied by the lowest reliability of them. A single claim is granted as it is."},
       {"assigned", "The assigned credit; several reports of apps are combined like benchmark claims."},
       {"none", "This policy keeps statistics and grants nothing."},
   };
@@ -294,10 +295,12 @@ std::string ClaimsText(const json& grant, const json& claim) {
     std::string words = note;
     for (const char* flag :
          {"late", "expired", "invalid", "runtime_outlier", "on_probation", "one_time_cheat", "clamped",
-          "host_deleted", "uncalibrated", "over_budget", "rising"}) {
+          "host_deleted", "uncalibrated", "over_budget", "rising", "unreliable"}) {
       if (flags.is_array() && std::find(flags.begin(), flags.end(), flag) != flags.end())
         words += (words.empty() ? "" : ", ") + Spaced(flag);
     }
+    if (Flag(one, "unreliable") && Has(one, "reliability"))
+      words += " (reliability " + Text(one, "reliability") + ")";
     table.Add({IdText(one, "result"), IdText(one, "host"), Text(one, "claimed"), Text(one, "pfc"),
                Text(one, "mode"), words});
   };

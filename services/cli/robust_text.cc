@@ -74,6 +74,9 @@ Measured MeasuredWork(const json& claim) {
 
 bool IsReplicated(const json& claim) { return Figure(claim, "awaited_claims") >= 2; }
 
+// The factor on the claim.
+double ReliabilityAlone(const json& claim) { return IsReplicated(claim) ? 1 : Figure(claim, "reliability"); }
+
 // The average with which a job is compared. 0: there is none.
 struct Average {
   double mean = 0;
@@ -97,7 +100,7 @@ Average ComparedWith(const json& claim, double work) {
   const double pfc = Figure(claim, "pfc");
   const bool cut = Marked(claim, "one_time_cheat") || Marked(claim, "over_budget") || !(pfc > 0);
   return {cut ? version + (own - version) * (samples / (samples + kAdded))
-              : work * LevelOf(claim) * Figure(claim, "reliability") / pfc,
+              : work * LevelOf(claim) * ReliabilityAlone(claim) / pfc,
           "the average of host and version"};
 }
 
@@ -135,8 +138,8 @@ LabelledLines RobustInputs(const json& claim) {
                          " of the host's recent jobs of this app; by default a new host begins at 10 %");
   lines.emplace_back("reliability",
                      NumberText(Figure(claim, "reliability")) +
-                         (IsReplicated(claim) ? ", because the result is replicated"
-                                              : ", from the failure rate; by default 1 at 3 %"));
+                         ", from the failure rate; by default 1 at 3 %" +
+                         (IsReplicated(claim) ? ". Not a factor, because the result is replicated" : ""));
   lines.emplace_back(
       "budget", Flops(Figure(claim, "budget")) + (IsReplicated(claim)
                                                       ? " left; not applied, because the result is replicated"
@@ -149,7 +152,7 @@ LabelledLines RobustSteps(const json& claim) {
   const json& facts = PartOf(claim, "facts");
   const double pfc = Figure(claim, "pfc");
   const double estimate = Figure(facts, "fpops_est");
-  const double reliability = Figure(claim, "reliability");
+  const double reliability = ReliabilityAlone(claim);
   const double expected = estimate * LevelOf(claim) * reliability;
   const bool over_budget = Marked(claim, "over_budget");
   double product = expected;

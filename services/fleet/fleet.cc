@@ -110,10 +110,10 @@ std::uint64_t Fleet::HostOf(std::uint32_t slot, std::uint32_t generation) const 
   return 1 + slot + generation * options_.hosts;
 }
 
-std::uint64_t Fleet::UserOf(std::uint32_t slot) const {
+std::uint64_t Fleet::UserOf(std::uint32_t slot, std::uint32_t generation) const {
   if (!IsAttacker(slot)) return slots_[slot].user;
   const bool accounts = options_.attack.identity == NewIdentity::kAccount;
-  return kFirstAttacker + slots_[slot].user + (accounts ? slots_[slot].generation * options_.attackers : 0);
+  return kFirstAttacker + slots_[slot].user + (accounts ? generation * options_.attackers : 0);
 }
 
 void Fleet::Put(What what, double at, std::uint32_t subject, std::uint32_t generation) {
@@ -189,7 +189,8 @@ std::size_t Fleet::bytes() const {
   std::size_t bytes =
       timeline_.bytes() + slots_.capacity() * sizeof(Slot) + clients_.capacity() * sizeof(ClientState) +
       jobs_.size() * sizeof(Job) + workunits_.size() * sizeof(Workunit) + bytes_.capacity() +
-      (free_jobs_.capacity() + free_workunits_.capacity() + ends_.capacity()) * sizeof(std::uint32_t);
+      (free_jobs_.capacity() + free_workunits_.capacity() + ends_.capacity()) * sizeof(std::uint32_t) +
+      users_before_.size() * 4 * sizeof(std::uint64_t);  // key, value, link, bucket
   for (const Slot& slot : slots_) {
     bytes += (slot.cores + 1u) * sizeof(std::uint32_t);
     if (slot.reported) bytes += sizeof *slot.reported;

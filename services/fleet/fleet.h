@@ -19,6 +19,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "common/base/status.h"
@@ -283,7 +284,8 @@ class Fleet {
   [[nodiscard]] std::uint64_t MachineOf(std::uint32_t slot, std::uint32_t generation) const {
     return HostOf(slot, IsAttacker(slot) ? 0 : generation);
   }
-  [[nodiscard]] std::uint64_t UserOf(std::uint32_t slot) const;
+  // Of the host that the slot has or had in this generation.
+  [[nodiscard]] std::uint64_t UserOf(std::uint32_t slot, std::uint32_t generation) const;
   [[nodiscard]] ProjectId ProjectOf(std::uint32_t index) const { return ProjectId(index + 1); }
   [[nodiscard]] double Unix(double moment) const { return options_.start_time + moment; }
 
@@ -325,6 +327,7 @@ class Fleet {
   void NoteStanding(App& app, std::uint32_t slot, Attachment& attachment);
   void ForgetStanding(Attachment& attachment);
   [[nodiscard]] bool IsReserved(const App& app, const Workunit& workunit, std::uint32_t standing) const;
+  [[nodiscard]] bool HasHad(std::uint64_t user, std::uint32_t workunit) const;
   std::uint32_t TakeLacking(std::deque<std::uint32_t>& queue, std::uint32_t slot,
                             const Attachment& attachment);
   std::uint32_t ChooseApp(std::uint32_t project, int resource, double draw) const;
@@ -399,6 +402,8 @@ class Fleet {
   std::vector<std::uint32_t> free_jobs_;
   std::deque<Workunit> workunits_;
   std::vector<std::uint32_t> free_workunits_;
+  // By workunit that may get another result: the users of its jobs that have ended.
+  std::unordered_multimap<std::uint32_t, std::uint64_t> users_before_;
   FleetCounts counts_;
   std::string bytes_;              // events not returned yet
   std::vector<std::size_t> ends_;  // of each in bytes_

@@ -104,7 +104,7 @@ void Fleet::EmitTeams() {
 // The host at each of its projects, and its user at all projects before its first host.
 void Fleet::EmitMembers(std::uint32_t number, const HostTraits& traits) {
   const Slot& slot = slots_[number];
-  const std::uint64_t user_number = UserOf(number);
+  const std::uint64_t user_number = UserOf(number, slot.generation);
   const std::uint64_t host_number = HostOf(number, slot.generation);
   if (slot.first_of_user) {
     const auto [without, team] = draws_.Uniforms(Stream::kUser, user_number, 1);

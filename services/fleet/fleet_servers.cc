@@ -183,19 +183,26 @@ bool Fleet::IsReserved(const App& app, const Workunit& workunit, std::uint32_t s
   return results >= parameters_.quorum;
 }
 
-// Removes and returns a workunit that lacks a result and has none of the same user. kNone: there is none.
+// Whether the user has been sent a result of the workunit, whatever became of it.
+bool Fleet::HasHad(std::uint64_t user, std::uint32_t workunit) const {
+  for (std::uint32_t at = workunits_[workunit].first_job; at != kNone; at = jobs_[at].next_of_workunit) {
+    if (UserOf(jobs_[at].slot, jobs_[at].host_generation) == user) return true;
+  }
+  const auto [begin, end] = users_before_.equal_range(workunit);
+  return std::any_of(begin, end, [&](const auto& before) { return before.second == user; });
+}
+
+// Removes and returns a workunit that lacks a result and that the user of the host has not had. kNone: there is none.
 std::uint32_t Fleet::TakeLacking(std::deque<std::uint32_t>& queue, std::uint32_t slot_number,
                                  const Attachment& attachment) {
   constexpr std::size_t kLookAt = 8;
+  const std::uint64_t user = UserOf(slot_number, slots_[slot_number].generation);
   for (std::size_t i = 0, looked = 0; i < queue.size() && looked < kLookAt;) {
     const std::uint32_t at = queue[i];
     Workunit& workunit = workunits_[at];
     App& app = apps_[workunit.app];
     const bool needed = !workunit.decided && !workunit.failed;
-    bool own = false;
-    for (std::uint32_t job = workunit.first_job; job != kNone; job = jobs_[job].next_of_workunit)
-      own = own || UserOf(jobs_[job].slot) == UserOf(slot_number);
-    if (needed && own) {
+    if (needed && HasHad(user, at)) {
       ++i;
       ++looked;
       continue;
@@ -441,7 +448,7 @@ void Fleet::Returned(std::uint32_t at) {
     truth_({.project = apps_[workunit.app].project + 1u,
             .result = ResultOf(job),
             .host = HostOf(job.slot, job.host_generation),
-            .user = UserOf(job.slot),
+            .user = UserOf(job.slot, job.host_generation),
             .deserved_micro = deserves ? std::llrint(credit * 1e6) : 0,
             .fabricated = job.fabricated,
             .wrong = job.wrong});
@@ -587,7 +594,7 @@ void Fleet::Replicate(std::uint32_t at) {
   LackResult(at);
 }
 
-// Too many errors or results: the workunit grants nothing.
+// Too many errors or results: the workunit grants nothing, and nobody judges the results that it has.
 void Fleet::GiveUp(std::uint32_t at) {
   Workunit& workunit = workunits_[at];
   workunit.failed = true;
@@ -599,9 +606,7 @@ void Fleet::GiveUp(std::uint32_t at) {
   for (std::uint32_t job_at = workunit.first_job; job_at != kNone;) {
     const std::uint32_t next = jobs_[job_at].next_of_workunit;
     if (jobs_[job_at].returned) {
-      ++counts_.invalid;
-      EmitValidation(jobs_[job_at], credit::ValidateState::kInvalid, 0, false);
-      Judged(job_at, false);
+      Judged(job_at, false);  // what waited for the verdict gets another result instead
       EndJob(job_at);
     }
     job_at = next;
@@ -612,12 +617,12 @@ void Fleet::GiveUp(std::uint32_t at) {
 void Fleet::Late(std::uint32_t at) {
   const Job& job = jobs_[at];
   Workunit& workunit = workunits_[job.workunit];
-  const bool valid = workunit.decided && (workunit.single || (!job.wrong && !job.fabricated));
+  if (workunit.failed) return EndJob(at);
+  const bool valid = workunit.single || (!job.wrong && !job.fabricated);
   ++workunit.pass;
   ++counts_.late;
   ++(valid ? counts_.valid : counts_.invalid);
-  EmitValidation(job, valid ? credit::ValidateState::kValid : credit::ValidateState::kInvalid, 0,
-                 workunit.decided);
+  EmitValidation(job, valid ? credit::ValidateState::kValid : credit::ValidateState::kInvalid, 0, true);
   EndJob(at);
 }
 
@@ -632,11 +637,13 @@ void Fleet::EndJob(std::uint32_t at) {
   ++job.generation;
   free_jobs_.push_back(at);
   const Workunit& workunit = workunits_[workunit_at];
-  if (workunit.first_job == kNone && workunit.unsent == 0 && (workunit.decided || workunit.failed))
-    FreeWorkunit(workunit_at);
+  const bool over = workunit.decided || workunit.failed;
+  if (!over) users_before_.emplace(workunit_at, UserOf(job.slot, job.host_generation));
+  if (workunit.first_job == kNone && workunit.unsent == 0 && over) FreeWorkunit(workunit_at);
 }
 
 void Fleet::FreeWorkunit(std::uint32_t at) {
+  users_before_.erase(at);
   ++workunits_[at].generation;
   free_workunits_.push_back(at);
 }

@@ -633,7 +633,8 @@ void GrantsStage::EmitGrant(const credit::Claim& claim, std::string_view claim_b
                       .min_avg_pfc = unless_same(claim.min_avg_pfc, other.min_avg_pfc),
                       .epoch = unless_same(claim.epoch, other.epoch),
                       .fpops_est = unless_same(claim.fpops_est, other.fpops_est),
-                      .fpops_bound = unless_same(claim.fpops_bound, other.fpops_bound)});
+                      .fpops_bound = unless_same(claim.fpops_bound, other.fpops_bound),
+                      .reliability = unless_same(claim.reliability, other.reliability)});
   }
   const credit::PartialSettlement settled = credit::SettlePartials(claim.paid, micro, claim.settlement, time);
   // If nothing is reversed, a user gets a single record: the grant itself.

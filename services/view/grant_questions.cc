@@ -166,13 +166,16 @@ Result<json> Questions::GrantJson(ProjectId project, const LedgerPlace& place, s
       j["app_name"] = app->name;
   if (grant.claim) j["claim"] = ClaimJson(*grant.claim);
   json others = json::array();
-  for (const wire::OtherClaim& other : grant.others)
+  for (const wire::OtherClaim& other : grant.others) {
     others.push_back({{"result", other.result.value},
                       {"host", other.host.value},
                       {"mode", credit::ModeName(other.mode)},
                       {"flags", FlagsJson(other.flags)},
                       {"pfc", Number(other.pfc)},
                       {"claimed", Number(other.claimed)}});
+    if (grant.claim && grant.claim->policy == credit::PolicyKind::kRobust)
+      others.back()["reliability"] = Number(other.reliability.value_or(grant.claim->reliability));
+  }
   j["other_claims"] = others;
   if (Status s = AddPostings(project, place, grant.head, j); !s.ok()) return s;
   return j;

@@ -2,9 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "tests/e2e/program_process.h"
 #include "tests/support/temp_dir.h"
@@ -98,6 +101,60 @@ TEST(ProgramLab, ErrorsNameWhatIsWrong) {
   const Finished sizes = RunProgram(dir.path(), {"lab", "run", good, "--sizes", "odd"});
   EXPECT_EQ(sizes.code, 2);
   EXPECT_THAT(sizes.err, HasSubstr("known are accurate, noisy, bimodal"));
+}
+
+// Two hosts that lose many jobs do not vouch for each other. What they are granted follows from the ledger.
+TEST(ProgramRobust, TheLedgerHasTheReliabilityOfHostsThatAllFailOften) {
+  testing::TempDir dir;
+  const auto run = [&](std::vector<std::string> arguments) {
+    const Finished finished = RunProgram(dir.path(), std::move(arguments));
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    return finished.out;
+  };
+  run({"fleet", "run", "--hosts", "30", "--days", "4", "--like", "seti", "--projects", "1", "--policy",
+       "robust", "--set", "error_rate=0.3", "--out", "events.pb", "--quiet"});
+  run({"ingest", "events.pb", "--lockstep", "--data", "data"});
+  EXPECT_EQ(nlohmann::json::parse(run({"audit", "--data", "data", "--json"}))["problem_count"], 0);
+  run({"replay", "events.pb", "--grants-out", "grants.jsonl"});
+
+  const auto marked = [](const nlohmann::json& claim, const char* flag) {
+    return std::ranges::find(claim["flags"], flag) != claim["flags"].end();
+  };
+  const auto vouches = [&](const nlohmann::json& claim) {
+    return !marked(claim, "unreliable") || (!marked(claim, "rough_average") && claim["reliability"] >= 0.3);
+  };
+  const auto measured = [&](const nlohmann::json& claim) {
+    return marked(claim, "host_scale_applied") || marked(claim, "version_scale_applied");
+  };
+  std::map<std::uint64_t, std::vector<nlohmann::json>> workunits;
+  std::ifstream rows(dir / "grants.jsonl");
+  for (std::string line; std::getline(rows, line);) {
+    const auto row = nlohmann::json::parse(line);
+    if (row.contains("claimed")) workunits[row["workunit"].get<std::uint64_t>()].push_back(row);
+  }
+  int lowered = 0;
+  for (const auto& [number, results] : workunits) {
+    if (lowered == 3) break;
+    if (results.size() != 2) continue;
+    const double a = results[0]["claimed"];
+    const double b = results[1]["claimed"];
+    const double credit = results[0]["credit"];
+    // Both claims count, and not in full.
+    if (std::max(a, b) > 1.3 * std::min(a, b) || credit == 0 || credit >= 0.84 * std::min(a, b)) continue;
+    const std::string result = std::to_string(results[0]["result"].get<std::uint64_t>());
+    const auto answer = nlohmann::json::parse(run({"explain", result, "--data", "data", "--json"}));
+    const nlohmann::json& grant = answer["grants"][0];
+    const nlohmann::json& own = grant["claim"];
+    const nlohmann::json& other = grant["other_claims"].at(0);
+    // Of hosts without averages at most the default is granted.
+    if (marked(own, "uncalibrated") && marked(other, "uncalibrated")) continue;
+    if (!measured(own) || !measured(other)) continue;
+    ++lowered;
+    EXPECT_FALSE(vouches(own) || vouches(other)) << answer;
+    const double lowest = std::min(own["reliability"].get<double>(), other["reliability"].get<double>());
+    EXPECT_NEAR(credit, lowest * 2 * a * b / (a + b), 1e-9 * a) << answer;
+  }
+  EXPECT_EQ(lowered, 3);
 }
 
 // ---- The world of a project's own records ----------------------------------------------------------------------

@@ -334,7 +334,7 @@ TEST_F(RobustTest, FailuresLowerNoClaimOfAReplicatedResult) {
   Job replicated = Sized(2);
   replicated.awaited = 2;
   const Claim claim = world.ClaimOf(replicated, host);
-  EXPECT_EQ(claim.reliability, 1);
+  EXPECT_EQ(claim.reliability, Reliability(0.3, world.Rules()));
   EXPECT_EQ(claim.claimed, 2 * kFull);
   EXPECT_TRUE(SamePriceAgain(world.policy, claim, world.Rules()));
 }
@@ -444,6 +444,60 @@ TEST_F(RobustTest, AClaimOfAHostThatFailsOftenDoesNotCountBesideALowerOneOfAnoth
   // A claim from few results is not left alone by it, only by one that is too high.
   EXPECT_EQ(world.Settle({claim(10, kClaimRough), claim(12, kClaimUnreliable)}).credit, 10);
   EXPECT_EQ(world.Settle({claim(10, kClaimRough), claim(13.1, kClaimUnreliable)}).credit, 8);
+}
+
+// Hosts that end most of their jobs at once are sent most jobs, so they meet in workunits.
+TEST_F(RobustTest, HostsThatAllFailOftenDoNotVouchForEachOther) {
+  const auto claim = [](double claimed, double reliability, std::uint32_t flags = 0) {
+    Claim c;
+    c.flags = kClaimValid | kClaimHasHostScale | flags;
+    c.claimed = claimed;
+    c.reliability = reliability;
+    c.awaited = 2;
+    return c;
+  };
+  constexpr std::uint32_t kFew = kClaimUnreliable | kClaimRough;
+  EXPECT_EQ(world.Settle({claim(10, 0.5, kFew), claim(10, 0.25, kFew)}).credit, 2.5);
+  EXPECT_EQ(world.Settle({claim(10, 0.25, kFew), claim(12, 0.5, kFew)}).credit, 0.25 * 120 / 11);
+  EXPECT_EQ(world.Settle({claim(10, 0, kFew), claim(10, 0.25, kFew)}).credit, 0);
+  // A claim left alone, from few results, counts four fifths before.
+  EXPECT_EQ(world.Settle({claim(10, 0.5, kFew), claim(20, 0.25, kFew)}).credit, 2);
+
+  // One host that returns its jobs is enough, also one without history, and if its own claim is too high.
+  EXPECT_EQ(world.Settle({claim(10, 0.25, kFew), claim(10, 0.9, kClaimRough)}).credit, 10);
+  EXPECT_EQ(world.Settle({claim(10, 0.25, kClaimUnreliable), claim(14, 0.9)}).credit, 10);
+  // A host with many results that returns most of its work vouches, too; with few results it does not.
+  EXPECT_EQ(world.Settle({claim(10, 0.25, kFew), claim(10, 0.3, kClaimUnreliable)}).credit, 10);
+  EXPECT_EQ(world.Settle({claim(10, 0.25, kFew), claim(10, 0.3, kFew)}).credit, 2.5);
+  EXPECT_EQ(world.Settle({claim(10, 0.25, kClaimUnreliable), claim(10, 0.29, kClaimUnreliable)}).credit, 2.5);
+  // A host whose claim does not count does not vouch.
+  Claim invalid = claim(10, 0.9);
+  invalid.flags &= ~kClaimValid;
+  EXPECT_EQ(world.Settle({claim(10, 0.5, kFew), claim(10, 0.25, kFew), invalid}).credit, 2.5);
+  Claim estimate = claim(10, 0.9, kClaimUncalibrated);
+  estimate.flags &= ~kClaimHasHostScale;
+  EXPECT_EQ(world.Settle({claim(10, 0.5, kFew), claim(10, 0.25, kFew), estimate}).credit, 2.5);
+
+  // A single result has its factor in the claim.
+  Claim single = claim(10, 0.25, kFew);
+  single.awaited = 1;
+  EXPECT_EQ(world.Settle({single}).credit, 10);
+}
+
+// At most the default is granted, and of that the part that they return.
+TEST_F(RobustTest, NewHostsThatAllFailOftenEarnLessThanTheDefault) {
+  world.SetMinAvgPfc(0.5);
+  world.SetVersion(kCpuVersion, 101, 1, 0);
+  HostRecord other;
+  Job job = Sized(9);
+  job.awaited = 2;
+  std::vector<Claim> claims;
+  for (HostRecord* one : {&host, &other}) {
+    one->apps = {{.app = world.app, .error_rate = 0.3}};
+    claims.push_back(world.ClaimOf(job, *one));
+    claims.back().result = ResultId(claims.size());
+  }
+  EXPECT_EQ(world.Settle(claims).credit, 0.5 * kFull * Reliability(0.3, world.Rules()));
 }
 
 TEST_F(RobustTest, AHostFailsOftenFromAnEighthOfFailuresOn) {

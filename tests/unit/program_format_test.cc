@@ -192,10 +192,12 @@ TEST(Format, ANewHostsClaimOfRobustForAReplicatedJobIsMeasured) {
                         {"awaited_claims", 2},
                         {"host_average_before", {{"n", 3}, {"mean", 0.3}}},
                         {"host_scale", nullptr},
-                        {"reliability", 1},
+                        {"reliability", 0.7},
                         {"pfc", 2.5e12}};  // 1e13 x 0.5/2: the policy counts 0.882 results of the version
   const std::string text = ExplainText(RobustExplained(changes));
   for (const char* part : {"1e+13 FLOPs = elapsed time x peak speed\n", "2.5 over 230 samples",
+                           "0.7, from the failure rate; by default 1 at 3 %. Not a factor, because",
+                           "x reliability  1: the failure rate does not count",
                            "x scale        0.25 = app's mean / the average of host and version\n",
                            "3 of its results have been averaged",
                            "5e+13 FLOPs left; not applied, because the result is replicated\n",
@@ -212,12 +214,28 @@ TEST(Format, ANewHostsClaimOfRobustForAReplicatedJobIsMeasured) {
   EXPECT_THAT(ExplainText(RobustExplained(first)), Not(HasSubstr("cut")));
 }
 
+// The award of hosts that all fail often depends on the lowest reliability of them.
+TEST(Format, TheClaimsOfRobustShowTheReliabilityOfHostsThatFailOften) {
+  json answer =
+      RobustExplained({{"flags", {"valid", "host_scale_applied", "unreliable"}}, {"reliability", 0.25}});
+  answer["grants"][0]["other_claims"] = json::parse(R"([
+      {"result": 4712, "host": 18, "mode": "normal", "flags": ["valid", "unreliable"], "pfc": 1e13, "claimed": 23,
+       "reliability": 0.125},
+      {"result": 4713, "host": 19, "mode": "normal", "flags": ["valid"], "pfc": 1e13, "claimed": 23,
+       "reliability": 1.01}])");
+  const std::string text = ExplainText(answer);
+  EXPECT_THAT(text, HasSubstr("this result, unreliable (reliability 0.25)"));
+  EXPECT_THAT(text, HasSubstr("unreliable (reliability 0.125)"));
+  EXPECT_THAT(text, Not(HasSubstr("1.01")));
+  EXPECT_THAT(text, HasSubstr("multiplied by the lowest reliability"));
+}
+
 TEST(Format, AClaimOfRobustForAReplicatedJobIsComparedWithAnAverageOfHostAndVersion) {
   // The version's average counts as 0.8, twice the host's: (23 x 0.4 + 10 x 0.8) / 33 = 0.521
   const json changes = {{"flags", {"valid", "host_scale_applied", "version_scale_applied"}},
                         {"awaited_claims", 2},
                         {"host_scale", nullptr},
-                        {"reliability", 1},
+                        {"reliability", 0.7},
                         {"pfc", 1e13 * 0.5 / ((23 * 0.4 + 10 * 0.8) / 33)}};
   const std::string text = ExplainText(RobustExplained(changes));
   for (

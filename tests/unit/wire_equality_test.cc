@@ -551,6 +551,7 @@ TEST(WireEquality, EachFieldOfAGrantIsReadUnderItsNameAndItsHeadAlone) {
   other->set_min_avg_pfc(27.5);
   other->set_epoch(0);  // present, not left out
   other->set_fpops_est(29.5);
+  other->set_reliability(0);
   m.mutable_claim()->set_result(6);
 
   const GrantHead expected{.project = ProjectId(1),
@@ -582,7 +583,8 @@ TEST(WireEquality, EachFieldOfAGrantIsReadUnderItsNameAndItsHeadAlone) {
                                          .claimed = 26.5,
                                          .min_avg_pfc = 27.5,
                                          .epoch = 0,
-                                         .fpops_est = 29.5}));
+                                         .fpops_est = 29.5,
+                                         .reliability = 0}));
   ASSERT_TRUE(grant.claim.has_value());
   EXPECT_EQ(grant.claim->result.value, 6u);
 

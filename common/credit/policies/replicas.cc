@@ -30,6 +30,7 @@ Counted CountClaims(std::span<const Claim> claims, std::uint32_t left_out, doubl
   Counted counted;
   counted.claims.reserve(claims.size());
   counted.flags.reserve(claims.size());
+  counted.reliability.reserve(claims.size());
   counted.modes.reserve(claims.size());
   for (const Claim& claim : claims) {
     counted.modes.push_back(claim.mode);
@@ -42,6 +43,7 @@ Counted CountClaims(std::span<const Claim> claims, std::uint32_t left_out, doubl
     }
     counted.claims.push_back(claim.claimed);
     counted.flags.push_back(claim.flags);
+    counted.reliability.push_back(claim.reliability);
   }
   return counted;
 }

@@ -20,6 +20,7 @@ namespace cobblestone::credit {
 struct Counted {
   std::vector<double> claims;        // Cobblestones, of the claims that count
   std::vector<std::uint32_t> flags;  // of the same claims
+  std::vector<double> reliability;   // of the same claims: Claim::reliability
   std::vector<Mode> modes;           // of all claims; kCapped: rejected because above the cap
   bool capped = false;               // at least one claim was rejected by the cap
 };

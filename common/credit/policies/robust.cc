@@ -19,8 +19,9 @@ namespace {
 constexpr std::uint32_t kPriceFlags = kClaimPfcClamped | kClaimOneTimeCheat | kClaimSanityFailed |
                                       kClaimHasVersionScale | kClaimHasHostScale | kClaimOverBudget |
                                       kClaimRough | kClaimUnreliable | kClaimNoClaim;
-constexpr double kChecksPerResult = 0.1;       // bounds the gain of unchecked results to this
-constexpr double kReliable = 0.85;             // R from which on results vouch for a host
+constexpr double kChecksPerResult = 0.1;  // bounds the gain of unchecked results to this
+constexpr double kReliable = 0.85;        // R from which on results vouch for a host
+constexpr double kReturnsMost = 0.3;      // R from which on a host with many results vouches for a partner
 constexpr std::uint32_t kHostsThatVouch = 20;  // so many make it unlikely that they are one person's
 constexpr double kPrecise = 3;       // samples from which on claims are compared, in host_scale_min_samples
 constexpr double kUnlike = 2;        // PFCmean(V) counts beside a precise average within this factor
@@ -59,13 +60,14 @@ double ReturnedShare(double failure_rate, const Constants& constants) {
 
 bool IsReplicated(const Claim& claim) { return claim.awaited >= 2; }
 
-double ReliabilityOf(const Claim& claim, const Constants& constants) {
+// The factor on the claim: R, if nobody else does the job.
+double ReliabilityAlone(const Claim& claim, const Constants& constants) {
   return IsReplicated(claim) ? 1 : Reliability(claim.failure_rate, constants);
 }
 
-// D x R, FLOPs.
+// D x R of a single result, D of a replicated one; FLOPs.
 double ExpectedPfc(const Claim& claim, const Constants& constants) {
-  return DefaultPfc(claim) * ReliabilityOf(claim, constants);
+  return DefaultPfc(claim) * ReliabilityAlone(claim, constants);
 }
 
 // PFC above the bound counts as the bound. A host's average then is of what its claims count.
@@ -145,6 +147,21 @@ double LowestReliable(const Counted& counted) {
   return lowest;
 }
 
+// The factor on the award of a replicated result. Hosts that end most of their jobs at once are sent most jobs, so they meet
+// in workunits; then no claim of theirs shows that they keep the small jobs. One of the hosts must return its jobs. With
+// many results a lower R is enough: where many jobs fail, all hosts have one, and a new identity has few results.
+double ReliabilityTogether(std::span<const Claim> claims, const Counted& counted) {
+  if (claims.empty() || !IsReplicated(claims.front())) return 1;
+  double lowest = 1;
+  for (std::size_t i = 0; i < counted.claims.size(); ++i) {
+    const double reliability = counted.reliability[i];
+    const bool few = (counted.flags[i] & kClaimRough) != 0;
+    if ((counted.flags[i] & kClaimUnreliable) == 0 || (!few && reliability >= kReturnsMost)) return 1;
+    lowest = std::min(lowest, reliability);
+  }
+  return lowest;
+}
+
 // The default claim, Cobblestones. Absent: the host of a claim that counts is calibrated.
 std::optional<double> MostForNewHosts(std::span<const Claim> claims, const Counted& counted,
                                       const Constants& constants) {
@@ -179,9 +196,9 @@ class Robust final : public StandardPolicy {
  public:
   void Price(Claim& claim, const Constants& constants) const override {
     claim.flags &= ~kPriceFlags;
-    claim.reliability = ReliabilityOf(claim, constants);
+    claim.reliability = Reliability(claim.failure_rate, constants);
     if (claim.host_pfc_n < kPrecise * constants.host_scale_min_samples) claim.flags |= kClaimRough;
-    if (Reliability(claim.failure_rate, constants) < kReliable) claim.flags |= kClaimUnreliable;
+    if (claim.reliability < kReliable) claim.flags |= kClaimUnreliable;
     const Measure measure = MeasureWithinBound(claim, claim.benchmark);
     if (measure.clamped) claim.flags |= kClaimPfcClamped;
     if (!measure.sane) {
@@ -226,6 +243,7 @@ class Robust final : public StandardPolicy {
     if (rough && tolerated == 1 && values.size() > 1) settlement.credit *= kRoughAlone;
     if (const auto most = MostForNewHosts(claims, counted, constants))
       settlement.credit = std::min(settlement.credit, *most);
+    settlement.credit *= ReliabilityTogether(claims, counted);
     return settlement;
   }
 

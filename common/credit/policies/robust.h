@@ -5,8 +5,9 @@
 //   x          PFC/E of the job, PFC at most the workunit's bound
 //   D          X x E, the default claim; X = min_avg_pfc(A), here from the medians over hosts (scales_creditnew.h); while
 //              it is undefined, PFCmean(V), if that has more than version_average_samples samples, else 1
-//   R          reliability: F(failure rate)/F(failure_allowance), F(f) = (1 - failure_weight f)/(1 - f), at least 0; 1 if
-//              the result is replicated: the other results show then whether the host keeps its small jobs only
+//   R          reliability: F(failure rate)/F(failure_allowance), F(f) = (1 - failure_weight f)/(1 - f), at least 0. Counts
+//              as 1 in the claim and its budget if the result is replicated: the other results show then whether the
+//              host keeps its small jobs only
 //   m          the average with which x is compared. A replicated result, while PFCmean(V) has more than
 //              version_average_samples samples: (n H + k V)/(n + k), H = PFCmean(H,V) of n samples before this result,
 //              V = PFCmean(V), k = host_scale_min_samples (at least 1). Any other result: H, if the host is calibrated,
@@ -19,8 +20,10 @@
 //              a replicated result counts as claimed with its D x R
 //   granted    the low average (low_average.h) of the claims that come from a measurement; if there is none, of all. A
 //              claim above 1.3 times the lowest of them does not count; if that leaves a single claim, with kClaimRough
-//              (n < 3 k), 0.8 of it. Of those that are left, one with kClaimUnreliable (R of the failure rate below 0.85)
-//              does not count beside a lower one without. At most D x R, if no host of a claim that counts is calibrated
+//              (n < 3 k), 0.8 of it. Of those that are left, one with kClaimUnreliable (R below 0.85) does not count
+//              beside a lower one without. At most D x R, if no host of a claim that counts is calibrated. Of a
+//              replicated result then times the lowest R of the hosts whose claims count (before the limit of 1.3),
+//              unless one of them vouches: its claim has no kClaimUnreliable, or no kClaimRough and R is at least 0.3
 //
 // The failure rate is the recent average over the host's jobs of the app, all versions together: an error, abort,
 // time-out or invalid result counts 1, a valid result 0. The user's abort is not excused by an exit status: a job was

@@ -55,6 +55,7 @@ bool ReadOther(std::string_view bytes, OtherClaim* other) {
       case VarintTag(8): other->epoch = r.Varint(); break;
       case DoubleTag(9): other->fpops_est = r.Double(); break;
       case DoubleTag(10): other->fpops_bound = r.Double(); break;
+      case DoubleTag(11): other->reliability = r.Double(); break;
       default: r.Skip(tag); break;
     }
   }
@@ -75,6 +76,7 @@ credit::Claim ClaimOf(const OtherClaim& other, credit::Claim granted) {
   claim.epoch = other.epoch.value_or(claim.epoch);
   claim.fpops_est = other.fpops_est.value_or(claim.fpops_est);
   claim.fpops_bound = other.fpops_bound.value_or(claim.fpops_bound);
+  claim.reliability = other.reliability.value_or(claim.reliability);
   return claim;
 }
 
@@ -101,7 +103,7 @@ void EncodeGrant(const GrantHead& head, const GrantDetail& detail, std::span<con
   out->append(w.written());
 
   for (const OtherClaim& other : others) {
-    char one[10 * kMaxScalarField];
+    char one[11 * kMaxScalarField];
     ProtoWriter o(one);
     o.Uint(1, other.result.value);
     o.Uint(2, other.host.value);
@@ -113,6 +115,7 @@ void EncodeGrant(const GrantHead& head, const GrantDetail& detail, std::span<con
     if (other.epoch) o.PresentUint(8, *other.epoch);
     if (other.fpops_est) o.PresentDouble(9, *other.fpops_est);
     if (other.fpops_bound) o.PresentDouble(10, *other.fpops_bound);
+    if (other.reliability) o.PresentDouble(11, *other.reliability);
     AppendMessage(kOthersField, o.written(), out);
   }
   if (!claim.empty()) AppendMessage(kClaimField, claim, out);

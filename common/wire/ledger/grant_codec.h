@@ -74,6 +74,7 @@ struct OtherClaim {
   std::optional<std::uint64_t> epoch{};
   std::optional<double> fpops_est{};
   std::optional<double> fpops_bound{};
+  std::optional<double> reliability{};
 
   friend bool operator==(const OtherClaim&, const OtherClaim&) = default;
 };

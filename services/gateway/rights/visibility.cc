@@ -66,7 +66,7 @@ constexpr std::string_view kWithoutName[] = {"kind",
 
 constexpr std::string_view kReplyWithoutOwner[] = {"host_total_credit", "host_expavg_credit", "expavg_time"};
 
-constexpr std::string_view kClaimWithoutResult[] = {"mode", "flags", "pfc", "claimed"};
+constexpr std::string_view kClaimWithoutResult[] = {"mode", "flags", "pfc", "claimed", "reliability"};
 
 constexpr std::string_view kOfRefused[] = {"number", "reason", "project", "append_time"};
 

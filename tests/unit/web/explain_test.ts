@@ -62,11 +62,11 @@ test("the rule gives the granted credit again from the recorded claims", () => {
     const mean = counting.reduce((sum, c) => sum + c.share! * c.claimed, 0);
     if (settled.rule === "new_hosts") {
       const most = (Number(k.grant.claim!.facts.fpops_est) * Number(k.grant.claim!.min_avg_pfc) * 200) / 86400e9;
-      assert.ok(near(most, granted) && mean > granted, `${nameOf(k)}: ${most}, not ${granted}`);
+      assert.ok(near(most * settled.reliability, granted) && mean > granted, `${nameOf(k)}: ${most}, not ${granted}`);
       assert.match(textOf(k.grant, "replicas").sentences.join(" "), /No computer whose claim counts has ten results.*the project's estimate/);
       continue;
     }
-    const counted = settled.rule === "rough_alone" ? 0.8 * mean : mean;
+    const counted = (settled.rule === "rough_alone" ? 0.8 * mean : mean) * settled.reliability;
     assert.ok(near(settled.cap ?? counted, granted), `${nameOf(k)}: ${counted}, not ${granted}`);
   }
 });
@@ -197,7 +197,10 @@ test("robust: work x this computer x reliability, beside the app's mean", () => 
 
 test("robust: failures do not count for a replicated result", () => {
   const grant = robustGrant(["version_scale_applied"], ["one_time_cheat", "late"], true);
-  assert.equal(Number(grant.claim!.reliability), 1);
+  grant.claim!.reliability = 0.7;
+  const price = priceOf(grant.claim!);
+  assert.ok(price.agrees);
+  assert.equal(price.factors[price.factors.length - 1]!.value, 1);
   assert.match(textOf(grant, "scales").sentences.join(" "), /several computers did this job/);
 });
 
@@ -346,6 +349,60 @@ test("robust: a claim from the estimate counts only without one from a measureme
   two.claim!.claimed = two.other_claims[0]!.claimed = 0;
   two.credit_before_rounding = "0";
   assert.equal(settle(two, two.claim!).rule, "low_average");
+});
+
+test("robust: computers that all fail often do not vouch for each other", () => {
+  const grant = structuredClone(recorded.find((one) => settle(one.grant, one.grant.claim!).reliability < 1)!.grant);
+  const claim = grant.claim!;
+  const settled = settle(grant, claim);
+  assert.equal(settled.rule, "low_average");
+  assert.equal(settled.reliability, Math.min(Number(claim.reliability), ...grant.other_claims.map((other) => Number(other.reliability))));
+  assert.ok(settled.reliability < 0.85);
+  assert.match(textOf(grant, "replicas").sentences.join(" "), /All computers whose claims count fail often/);
+  // Claims of 12 and 10 make 120/11; the lowest reliability is 0.25.
+  grant.other_claims = grant.other_claims.slice(0, 1);
+  const other = grant.other_claims[0]!;
+  claim.awaited_claims = 2;
+  claim.claimed = 12;
+  other.claimed = 10;
+  claim.flags = other.flags = ["valid", "host_scale_applied", "unreliable", "rough_average"];
+  claim.reliability = 0.5;
+  other.reliability = 0.25;
+  const given = (credit: number): [string, number] => {
+    grant.credit_before_rounding = String(credit);
+    const { rule, reliability } = settle(grant, claim);
+    return [rule, reliability];
+  };
+  assert.deepEqual(given(30 / 11), ["low_average", 0.25]);
+  assert.match(textOf(grant, "replicas").sentences.join(" "), /10.91.*multiplied by 0.2500, the lowest reliability of them: 2.73/);
+  // A computer with many results that returns most of its work vouches.
+  claim.flags = ["valid", "host_scale_applied", "unreliable"];
+  assert.deepEqual(given(120 / 11), ["low_average", 1]);
+  assert.doesNotMatch(textOf(grant, "replicas").sentences.join(" "), /fail often/);
+  claim.reliability = 0.29;
+  assert.deepEqual(given(30 / 11), ["low_average", 0.25]);
+  // So does one that returns its jobs, without history.
+  claim.flags = ["valid", "host_scale_applied", "rough_average"];
+  claim.reliability = 0.9;
+  claim.claimed = 14; // too high, so it does not count
+  assert.deepEqual(given(8), ["rough_alone", 1]);
+  // A claim from few results that is left alone, and the estimate of new hosts.
+  claim.flags = ["valid", "host_scale_applied", "unreliable", "rough_average"];
+  claim.reliability = 0.5;
+  assert.deepEqual(given(2), ["rough_alone", 0.25]);
+  assert.match(textOf(grant, "replicas").sentences.join(" "), /four fifths of it: 8.00.*reliability of them: 2.00/);
+  claim.claimed = 10;
+  claim.flags = other.flags = ["valid", "host_scale_applied", "unreliable", "rough_average", "uncalibrated"];
+  claim.min_avg_pfc = 1;
+  claim.facts.fpops_est = (5 * 86400e9) / 200;
+  claim.pfc = 2 * claim.facts.fpops_est;
+  assert.deepEqual(given(1.25), ["new_hosts", 0.25]);
+  // A single result has the factor in its claim.
+  claim.flags = ["valid", "host_scale_applied", "unreliable", "rough_average"];
+  claim.awaited_claims = 1;
+  claim.reliability = 0.25;
+  grant.other_claims = [];
+  assert.deepEqual(given(10), ["own", 1]);
 });
 
 // A host that hardly fails is new to a version, not to the app.

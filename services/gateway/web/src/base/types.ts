@@ -146,7 +146,7 @@ export interface Claim {
   consecutive_valid: Double;
   host_scale_time: Double;
   failure_rate?: Double; // policy robust
-  reliability?: Double;
+  reliability?: Double; // of the failure rate; a factor on the claim of a single result
   budget?: Double; // FLOPs that it left for this claim
   flags: string[];
   mode: string;
@@ -162,6 +162,7 @@ export interface OtherClaim {
   flags: string[];
   pfc: Double;
   claimed: Double;
+  reliability?: Double; // policy robust
 }
 
 export interface Grant {

@@ -159,7 +159,7 @@ function factorSentence(factor: Factor, claim: Claim, t: NumberFormat): string {
   }
   if (factor.what === "bound") return `No job counts for more than the workunit's limit, so its work is cut to ${t.flops(factor.flops)}.`;
   if (factor.what === "reliability" && (claim.awaited_claims ?? 1) > 1) {
-    return "× 1 for reliability: several computers did this job, so it does not matter how often this one fails.";
+    return "× 1 for reliability: several computers did this job, so its claim does not depend on how often this one fails.";
   }
   if (factor.what === "reliability") {
     const failed = t.plain(format.toNumber(claim.failure_rate ?? 0) * 100);
@@ -251,7 +251,7 @@ function claimStep(claim: Claim, price: Price, t: NumberFormat): Step {
 
 function ruleSentence(s: Settlement, grant: Grant, t: NumberFormat): string {
   const n = s.claims.filter((c) => c.share !== null).length;
-  const value = t.credit(s.before);
+  const value = t.credit(s.worth);
   const sentences: Record<Rule, string> = {
     late: `This result came after its workunit was decided. It gets the same as the results that decided it: ${value}.`,
     own: s.claims.length === 1
@@ -305,6 +305,8 @@ function replicasStep(grant: Grant, s: Settlement, t: NumberFormat): Step {
   const sentences = [
     others === 0 ? "" : `The same workunit went to ${others === 1 ? "one other computer" : `${others} other computers`}. Each made a claim of its own.`,
     ruleSentence(s, grant, t),
+    s.reliability === 1 ? "" : "All computers whose claims count fail often, so their claims do not show that they have not kept the small jobs " +
+      `only. Therefore the credit is multiplied by ${t.plain(s.reliability)}, the lowest reliability of them: ${t.credit(s.before)}.`,
   ].filter((text) => text !== "");
   return { id: "replicas", title: others === 0 ? "What counts" : "The other replicas", sentences, terms: [], facts: [] };
 }

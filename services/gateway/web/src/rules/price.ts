@@ -159,11 +159,16 @@ function comparedWith(claim: Claim, average: number): number {
   return between ? average : NaN;
 }
 
+// The factor of policy `robust` on a claim. Where several computers do the job, reliability counts for the award only.
+export function reliabilityAlone(claim: Claim): number {
+  return (claim.awaited_claims ?? 1) > 1 ? 1 : toNumber(claim.reliability ?? 1);
+}
+
 // The factors of policy `robust` up to the budget. The multiple to which a job is cut is not recorded in the claim; it is derived from
 // the claimed amount, unless the budget has cut that.
 function robustFactors(claim: Claim, basis: Basis, raw: number, flops: number): Factor[] {
   const factors: Factor[] = [];
-  const reliability = toNumber(claim.reliability ?? 1);
+  const reliability = reliabilityAlone(claim);
   const mean = toNumber(claim.min_avg_pfc);
   const top = mean > 0 ? mean : 1;
   let so_far = raw;

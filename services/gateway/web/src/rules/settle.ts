@@ -3,7 +3,7 @@
 // robust.cc, replicas.cc, low_average.cc).
 import { toNumber } from "../base/format";
 import type { Claim, Grant, Id } from "../base/types";
-import { hasFlag, near } from "./price";
+import { hasFlag, near, reliabilityAlone } from "./price";
 
 export type Rule =
   | "late" // the credit of its workunit's results
@@ -33,6 +33,7 @@ export interface Counted {
   claimed: number; // Cobblestones
   mode: string;
   flags: string[];
+  reliability: number;
   own: boolean;
   share: number | null; // share of the grant, 0 to 1; null: unknown
   leftOut: LeftOut | null;
@@ -41,7 +42,9 @@ export interface Counted {
 export interface Settlement {
   rule: Rule;
   claims: Counted[]; // this result's first
-  before: number; // Cobblestones before cap and rounding
+  worth: number; // Cobblestones by the rule
+  reliability: number; // robust: a factor below 1 if the computers whose claims count all fail often
+  before: number; // Cobblestones before cap and rounding: worth x reliability
   cap: number | null; // if it cut the grant
   agrees: boolean;
 }
@@ -52,6 +55,7 @@ interface Part {
 }
 
 const kTimesLowest = 1.3; // robust: a claim counts up to so many times the lowest one
+const kReturnsMost = 0.3; // robust: the reliability from which on a computer with many results vouches for a partner
 const kRoughAlone = 0.8; // robust: how a claim from few results counts that is left alone
 const kAnchorShare = 0.1; // boinc: keeps the weight finite at the anchor
 const kBoincCreditOfFlop = 200 / 86400e9; // Cobblestones
@@ -115,11 +119,29 @@ function lowAverage(parts: Part[]): number {
   return share(parts, parts.map((p) => sum - p.claim.claimed));
 }
 
-function asCounted(one: { result?: Id; host?: Id; claimed: unknown; mode: string; flags: string[]; pfc: unknown }, own: boolean): Part {
+// Policy `robust`: the factor on the award of a replicated result. One of its computers must return its jobs.
+function reliabilityTogether(deciding: Part[], claim: Claim): number {
+  if ((claim.awaited_claims ?? 1) <= 1) return 1;
+  const vouches = ({ claim: one }: Part): boolean => !hasFlag(one, "unreliable")
+    || (!hasFlag(one, "rough_average") && one.reliability >= kReturnsMost);
+  return deciding.some(vouches) ? 1 : Math.min(...deciding.map((p) => p.claim.reliability));
+}
+
+interface ClaimToCount {
+  result?: Id;
+  host?: Id;
+  claimed: unknown;
+  mode: string;
+  flags: string[];
+  pfc: unknown;
+  reliability?: unknown;
+}
+
+function asCounted(one: ClaimToCount, own: boolean): Part {
   return {
     claim: {
-      result: one.result, host: one.host, claimed: toNumber(one.claimed as number), mode: one.mode, flags: one.flags, own,
-      share: null, leftOut: null,
+      result: one.result, host: one.host, claimed: toNumber(one.claimed as number), mode: one.mode, flags: one.flags,
+      reliability: toNumber((one.reliability ?? 1) as number), own, share: null, leftOut: null,
     },
     pfc: toNumber(one.pfc as number),
   };
@@ -137,13 +159,16 @@ export function settle(grant: Grant, claim: Claim): Settlement {
   const cap = toNumber(grant.max_granted_credit);
   const parts = [asCounted(claim, true), ...grant.other_claims.map((other) => asCounted(other, false))];
   const claims = parts.map((p) => p.claim);
-  const done = (rule: Rule, before: number): Settlement => {
+  const given = (rule: Rule): Settlement =>
+    ({ rule, claims, worth: granted, reliability: 1, before: granted, cap: null, agrees: rule !== "unknown" });
+  const done = (rule: Rule, worth: number, reliability = 1): Settlement => {
+    const before = worth * reliability;
     const cut = cap > 0 && before > cap && !near(before, cap);
-    const agrees = near(cut ? cap : before, granted);
-    if (!agrees) clear(parts);
-    return { rule: agrees ? rule : "unknown", claims, before: agrees ? before : granted, cap: agrees && cut ? cap : null, agrees };
+    if (near(cut ? cap : before, granted)) return { rule, claims, worth, reliability, before, cap: cut ? cap : null, agrees: true };
+    clear(parts);
+    return given("unknown");
   };
-  if (grant.late) return { rule: "late", claims, before: granted, cap: null, agrees: true };
+  if (grant.late) return given("late");
   if (claim.policy === "none") return done("nothing", 0);
 
   const takesPart = (part: Part): boolean => {
@@ -177,16 +202,17 @@ export function settle(grant: Grant, claim: Claim): Settlement {
     const raises = within.filter((p) => !hasFlag(p.claim, "unreliable") || p.claim.claimed <= Math.min(...reliable));
     leave(within.filter((p) => !raises.includes(p)), "unreliable");
     const roughAlone = within.length === 1 && deciding.length > 1 && hasFlag(within[0]!.claim, "rough_average");
+    const reliability = reliabilityTogether(deciding, claim);
     const worth = lowAverage(raises) * (roughAlone ? kRoughAlone : 1);
     if (deciding.every((p) => hasFlag(p.claim, "uncalibrated"))) {
       // The app's mean of this claim: that of another claim is not recorded, but seldom differs.
       const mean = toNumber(claim.min_avg_pfc);
-      const flops = toNumber(claim.facts.fpops_est) * (mean > 0 ? mean : 1) * toNumber(claim.reliability ?? 1);
+      const flops = toNumber(claim.facts.fpops_est) * (mean > 0 ? mean : 1) * reliabilityAlone(claim);
       const byDefault = flops * creditOfFlop(parts, Infinity);
-      if (worth > byDefault && !near(worth, byDefault)) return done("new_hosts", byDefault);
+      if (worth > byDefault && !near(worth, byDefault)) return done("new_hosts", byDefault, reliability);
     }
-    if (roughAlone) return done("rough_alone", worth);
-    return done(raises.length === 1 ? "own" : "low_average", worth);
+    if (roughAlone) return done("rough_alone", worth, reliability);
+    return done(raises.length === 1 ? "own" : "low_average", worth, reliability);
   }
   if (claim.policy === "creditnew-v2") return done(counting.length === 1 ? "own" : "min", combine(counting, "min"));
   if (claim.policy === "creditnew") {
@@ -198,7 +224,7 @@ export function settle(grant: Grant, claim: Claim): Settlement {
       return p.claim.leftOut === null;
     });
     if (trusted.length > 0) return done(trusted.length === 1 ? "own" : "average", combine(trusted, "average"));
-    return { rule: "estimate", claims, before: granted, cap: null, agrees: true };
+    return given("estimate");
   }
   if (claim.policy === "assigned") {
     const canonical = counting.find((p) => p.claim.result !== undefined && p.claim.result === grant.canonical_result);
@@ -213,5 +239,5 @@ export function settle(grant: Grant, claim: Claim): Settlement {
     const settled = done(counting.length === 1 ? "own" : rule, combine(counting, rule));
     if (settled.agrees) return settled;
   }
-  return { rule: "unknown", claims, before: granted, cap: null, agrees: false };
+  return given("unknown");
 }
