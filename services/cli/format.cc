@@ -209,7 +209,7 @@ std::string_view FormationWords(std::string_view policy) {
        "The low average of the claims from measurements: their mean, each weighted by the sum of "
        "the others. If no claim comes from a measurement: the low average of all claims. A claim "
        "above 1.3 times the lowest of them, or above the cap on granted credit, does not count. If "
-       "that leaves one claim, and its host has few results, four fifths of it are granted. A claim "
+       "one of several claims is left, and its host has few results, four fifths of it are granted. A claim "
        "of a host that fails often does not count beside a lower one of a host that does not. If "
        "all hosts of claims that count are new, at most the size estimate x app's mean is granted. If "
        "they all fail often, and none of them has many results and a reliability of 0.3 or more, the "

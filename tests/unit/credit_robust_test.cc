@@ -416,10 +416,11 @@ TEST_F(RobustTest, AClaimFromFewResultsThatIsLeftAloneCountsFourFifths) {
   EXPECT_EQ(world.Settle({claim(10, kClaimRough)}).credit, 10);                     // nobody else did the job
   EXPECT_EQ(world.Settle({claim(10, kClaimRough), claim(12)}).credit, 120.0 / 11);  // not alone
   EXPECT_EQ(world.Settle({claim(10, kClaimRough), claim(12), claim(20)}).credit, 120.0 / 11);
-  // Beside a claim from the estimate, which does not count, it is not the lower of two.
+  // Beside a claim from the estimate, too: nobody has measured the job again.
   Claim estimate = claim(20, kClaimUncalibrated | kClaimRough);
   estimate.flags &= ~kClaimHasVersionScale;
-  EXPECT_EQ(world.Settle({claim(10, kClaimRough), estimate}).credit, 10);
+  EXPECT_EQ(world.Settle({claim(10, kClaimRough), estimate}).credit, 8);
+  EXPECT_EQ(world.Settle({claim(10), estimate}).credit, 10);
   EXPECT_EQ(world.Settle({claim(10, kClaimRough), claim(60)}, 50).credit, 10);  // the other is above the cap
 }
 

@@ -132,9 +132,9 @@ void PriceMeasured(const Measure& measure, const Constants& constants, Claim& cl
 }
 
 // The claims that tell the size of the job. If there is none: all.
-Counted CountMeasured(std::span<const Claim> claims, double cap) {
+Counted CountMeasured(std::span<const Claim> claims, double cap, const Counted& all) {
   Counted counted = CountClaims(claims, 0, cap, kClaimHasHostScale | kClaimHasVersionScale);
-  return counted.claims.empty() ? CountClaims(claims, 0, cap) : counted;
+  return counted.claims.empty() ? all : counted;
 }
 
 // A host that returns too few of its jobs may keep those that are small for their estimates: its claims would then raise
@@ -216,7 +216,8 @@ class Robust final : public StandardPolicy {
   }
 
   Settlement Settle(std::span<const Claim> claims, double cap, const Constants& constants) const override {
-    Counted counted = CountMeasured(claims, cap);
+    const Counted all = CountClaims(claims, 0, cap);
+    Counted counted = CountMeasured(claims, cap, all);
     Settlement settlement;
     settlement.modes = std::move(counted.modes);
     const std::vector<double>& values = counted.claims;
@@ -240,7 +241,7 @@ class Robust final : public StandardPolicy {
     const double credit = LowAverage(counting);
     // Not finite: the sum of the claims is 0, or overflows.
     settlement.credit = std::isfinite(credit) ? std::clamp(credit, lowest, counting.back()) : lowest;
-    if (rough && tolerated == 1 && values.size() > 1) settlement.credit *= kRoughAlone;
+    if (rough && tolerated == 1 && all.claims.size() > 1) settlement.credit *= kRoughAlone;
     if (const auto most = MostForNewHosts(claims, counted, constants))
       settlement.credit = std::min(settlement.credit, *most);
     settlement.credit *= ReliabilityTogether(claims, counted);

@@ -19,7 +19,7 @@
 //   budget     with a single result, the sum of a host's claims in an app is at most budget_factor x the sum of its D x R;
 //              a replicated result counts as claimed with its D x R
 //   granted    the low average (low_average.h) of the claims that come from a measurement; if there is none, of all. A
-//              claim above 1.3 times the lowest of them does not count; if that leaves a single claim, with kClaimRough
+//              claim above 1.3 times the lowest of them does not count; if a single one of several is left, with kClaimRough
 //              (n < 3 k), 0.8 of it. Of those that are left, one with kClaimUnreliable (R below 0.85) does not count
 //              beside a lower one without. At most D x R, if no host of a claim that counts is calibrated. Of a
 //              replicated result then times the lowest R of the hosts whose claims count (before the limit of 1.3),

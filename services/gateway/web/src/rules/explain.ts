@@ -264,7 +264,7 @@ function ruleSentence(s: Settlement, grant: Grant, t: NumberFormat): string {
     min: `All who worked on it get the same: the least of the claims, ${value}. So nobody gains by claiming more.`,
     median: `All who worked on it get the same: the claim in the middle, ${value}.`,
     low_average: `All who worked on it get the same: a mean that leans to the smaller claims, ${value}.`,
-    rough_alone: "Only one claim is not too high, and it is imprecise, because its computer has few results. " +
+    rough_alone: "Only one claim counts, and it is imprecise, because its computer has few results. " +
       `All who worked on it get four fifths of it: ${value}.`,
     new_hosts: "No computer whose claim counts has ten results yet, if the project has not changed that. Until one has, a " +
       `workunit is worth at most the project's estimate: ${value}.`,

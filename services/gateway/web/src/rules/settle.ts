@@ -15,7 +15,7 @@ export type Rule =
   | "min"
   | "median"
   | "low_average"
-  | "rough_alone" // robust: four fifths of the only claim that is not too high, because it is from few results
+  | "rough_alone" // robust: four fifths of the only claim that counts, because it is from few results
   | "new_hosts" // robust: at most the default, because no host of a claim that counts is calibrated
   | "named" // the credit named for the canonical result
   | "estimate" // no claim counts: the workunit's size
@@ -201,7 +201,7 @@ export function settle(grant: Grant, claim: Claim): Settlement {
     const reliable = within.filter((p) => !hasFlag(p.claim, "unreliable")).map((p) => p.claim.claimed);
     const raises = within.filter((p) => !hasFlag(p.claim, "unreliable") || p.claim.claimed <= Math.min(...reliable));
     leave(within.filter((p) => !raises.includes(p)), "unreliable");
-    const roughAlone = within.length === 1 && deciding.length > 1 && hasFlag(within[0]!.claim, "rough_average");
+    const roughAlone = within.length === 1 && counting.length > 1 && hasFlag(within[0]!.claim, "rough_average");
     const reliability = reliabilityTogether(deciding, claim);
     const worth = lowAverage(raises) * (roughAlone ? kRoughAlone : 1);
     if (deciding.every((p) => hasFlag(p.claim, "uncalibrated"))) {
