@@ -29,8 +29,7 @@ double Combine(Replication replication, std::vector<double>& claims) {
 Counted CountClaims(std::span<const Claim> claims, std::uint32_t left_out, double cap, std::uint32_t one_of) {
   Counted counted;
   counted.claims.reserve(claims.size());
-  counted.flags.reserve(claims.size());
-  counted.reliability.reserve(claims.size());
+  counted.counting.reserve(claims.size());
   counted.modes.reserve(claims.size());
   for (const Claim& claim : claims) {
     counted.modes.push_back(claim.mode);
@@ -42,8 +41,7 @@ Counted CountClaims(std::span<const Claim> claims, std::uint32_t left_out, doubl
       continue;
     }
     counted.claims.push_back(claim.claimed);
-    counted.flags.push_back(claim.flags);
-    counted.reliability.push_back(claim.reliability);
+    counted.counting.push_back(&claim);
   }
   return counted;
 }

@@ -18,11 +18,10 @@ namespace cobblestone::credit {
 
 // The claims that count for a workunit's credit, and the mode of every claim.
 struct Counted {
-  std::vector<double> claims;        // Cobblestones, of the claims that count
-  std::vector<std::uint32_t> flags;  // of the same claims
-  std::vector<double> reliability;   // of the same claims: Claim::reliability
-  std::vector<Mode> modes;           // of all claims; kCapped: rejected because above the cap
-  bool capped = false;               // at least one claim was rejected by the cap
+  std::vector<double> claims;          // Cobblestones, of the claims that count
+  std::vector<const Claim*> counting;  // the same claims, among those that CountClaims() was given
+  std::vector<Mode> modes;             // of all claims; kCapped: rejected because above the cap
+  bool capped = false;                 // at least one claim was rejected by the cap
 };
 
 // Collects `claimed` of the valid claims that have none of the flags `left_out`, at least one of `one_of` (0: no matter

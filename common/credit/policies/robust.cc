@@ -132,17 +132,17 @@ void PriceMeasured(const Measure& measure, const Constants& constants, Claim& cl
 }
 
 // The claims that tell the size of the job. If there is none: all.
-Counted CountMeasured(std::span<const Claim> claims, double cap, const Counted& all) {
+Counted CountMeasured(std::span<const Claim> claims, double cap) {
   Counted counted = CountClaims(claims, 0, cap, kClaimHasHostScale | kClaimHasVersionScale);
-  return counted.claims.empty() ? all : counted;
+  return counted.claims.empty() ? CountClaims(claims, 0, cap) : counted;
 }
 
 // A host that returns too few of its jobs may keep those that are small for their estimates: its claims would then raise
 // what they earn. The lowest claim of a host that does not; infinite: there is none.
 double LowestReliable(const Counted& counted) {
   double lowest = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < counted.claims.size(); ++i) {
-    if ((counted.flags[i] & kClaimUnreliable) == 0) lowest = std::min(lowest, counted.claims[i]);
+  for (const Claim* claim : counted.counting) {
+    if ((claim->flags & kClaimUnreliable) == 0) lowest = std::min(lowest, claim->claimed);
   }
   return lowest;
 }
@@ -150,14 +150,12 @@ double LowestReliable(const Counted& counted) {
 // The factor on the award of a replicated result. Hosts that end most of their jobs at once are sent most jobs, so they meet
 // in workunits; then no claim of theirs shows that they keep the small jobs. One of the hosts must return its jobs. With
 // many results a lower R is enough: where many jobs fail, all hosts have one, and a new identity has few results.
-double ReliabilityTogether(std::span<const Claim> claims, const Counted& counted) {
-  if (claims.empty() || !IsReplicated(claims.front())) return 1;
+double ReliabilityTogether(const Counted& counted) {
   double lowest = 1;
-  for (std::size_t i = 0; i < counted.claims.size(); ++i) {
-    const double reliability = counted.reliability[i];
-    const bool few = (counted.flags[i] & kClaimRough) != 0;
-    if ((counted.flags[i] & kClaimUnreliable) == 0 || (!few && reliability >= kReturnsMost)) return 1;
-    lowest = std::min(lowest, reliability);
+  for (const Claim* claim : counted.counting) {
+    if (!IsReplicated(*claim) || (claim->flags & kClaimUnreliable) == 0) return 1;
+    if ((claim->flags & kClaimRough) == 0 && claim->reliability >= kReturnsMost) return 1;
+    lowest = std::min(lowest, claim->reliability);
   }
   return lowest;
 }
@@ -165,8 +163,8 @@ double ReliabilityTogether(std::span<const Claim> claims, const Counted& counted
 // The default claim, Cobblestones. Absent: the host of a claim that counts is calibrated.
 std::optional<double> MostForNewHosts(std::span<const Claim> claims, const Counted& counted,
                                       const Constants& constants) {
-  for (const std::uint32_t flags : counted.flags) {
-    if ((flags & kClaimUncalibrated) == 0) return std::nullopt;
+  for (const Claim* claim : counted.counting) {
+    if ((claim->flags & kClaimUncalibrated) == 0) return std::nullopt;
   }
   double most = 0;  // the app's level can have moved between two claims
   for (const Claim& claim : claims) {
@@ -216,8 +214,7 @@ class Robust final : public StandardPolicy {
   }
 
   Settlement Settle(std::span<const Claim> claims, double cap, const Constants& constants) const override {
-    const Counted all = CountClaims(claims, 0, cap);
-    Counted counted = CountMeasured(claims, cap, all);
+    Counted counted = CountMeasured(claims, cap);
     Settlement settlement;
     settlement.modes = std::move(counted.modes);
     const std::vector<double>& values = counted.claims;
@@ -227,24 +224,25 @@ class Robust final : public StandardPolicy {
     }
     const auto at = std::min_element(values.begin(), values.end()) - values.begin();
     const double lowest = values[static_cast<std::size_t>(at)];
-    const bool rough = (counted.flags[static_cast<std::size_t>(at)] & kClaimRough) != 0;
+    const bool rough = (counted.counting[static_cast<std::size_t>(at)]->flags & kClaimRough) != 0;
     const double lowest_reliable = LowestReliable(counted);
     std::size_t tolerated = 0;
     std::vector<double> counting;
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (values[i] > kTolerance * lowest) continue;
       ++tolerated;
-      if ((counted.flags[i] & kClaimUnreliable) == 0 || values[i] <= lowest_reliable)
+      if ((counted.counting[i]->flags & kClaimUnreliable) == 0 || values[i] <= lowest_reliable)
         counting.push_back(values[i]);
     }
     std::sort(counting.begin(), counting.end());  // the sum must not depend on the order of the claims
     const double credit = LowAverage(counting);
     // Not finite: the sum of the claims is 0, or overflows.
     settlement.credit = std::isfinite(credit) ? std::clamp(credit, lowest, counting.back()) : lowest;
-    if (rough && tolerated == 1 && all.claims.size() > 1) settlement.credit *= kRoughAlone;
+    if (rough && tolerated == 1 && CountClaims(claims, 0, cap).claims.size() > 1)
+      settlement.credit *= kRoughAlone;
     if (const auto most = MostForNewHosts(claims, counted, constants))
       settlement.credit = std::min(settlement.credit, *most);
-    settlement.credit *= ReliabilityTogether(claims, counted);
+    settlement.credit *= ReliabilityTogether(counted);
     return settlement;
   }
 
