@@ -104,6 +104,13 @@ Average ComparedWith(const json& claim, double work) {
           "the average of host and version"};
 }
 
+std::string ReasonOfANewHost(const json& claim) {
+  if (!Marked(claim, "version_scale_applied"))
+    return "Until then a result with nothing to compare it with earns the estimate";
+  if (IsReplicated(claim)) return "Other hosts compute this job, too, so its size is measured";
+  return "It has had so many with another version of the app, so the version's average counts for it until then";
+}
+
 std::string AverageText(const json& average) {
   const double samples = Figure(average, "n");
   return samples == 0 ? "none yet"
@@ -197,14 +204,11 @@ LabelledLines RobustSteps(const json& claim) {
     lines.emplace_back("why",
                        "the work of this run is infinite, no number or negative: the size estimate takes "
                        "its place");
-  } else if (Marked(claim, "uncalibrated")) {
-    lines.emplace_back("why",
-                       "this host is new to the app version: " +
-                           NumberText(Figure(PartOf(claim, "host_average_before"), "n")) +
-                           " of its results have been averaged, and by default ten are needed. " +
-                           (Marked(claim, "version_scale_applied")
-                                ? "Other hosts compute this job, too, so its size is measured"
-                                : "Until then a result with nothing to compare it with earns the estimate"));
+  } else if (PartOf(claim, "mode") == "approximate") {
+    lines.emplace_back("why", "this host is new to the app version: " +
+                                  NumberText(Figure(PartOf(claim, "host_average_before"), "n")) +
+                                  " of its results have been averaged, and by default ten are needed. " +
+                                  ReasonOfANewHost(claim));
   } else if (Marked(claim, "version_scale_applied")) {
     lines.emplace_back("why",
                        "several hosts do this job, so the version's average counts beside the host's, by "

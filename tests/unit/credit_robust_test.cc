@@ -106,6 +106,63 @@ TEST_F(RobustTest, AReplicatedResultIsComparedWithAnAverageOfHostAndVersion) {
   EXPECT_DOUBLE_EQ(world.ClaimOf(job, host).claimed, 0.5 * kFull * 2);
 }
 
+// A release would otherwise pay each host ten times the estimate of a job, whatever the job was. Its budget bounds what a
+// host can gain by false reports, as with its older version.
+TEST_F(RobustTest, AHostThatIsNewToAVersionOnlyIsMeasuredByTheVersionsAverage) {
+  world.SetMinAvgPfc(0.5);
+  world.SetVersion(kSecondCpuVersion, 101, 4, 0);
+  host = Calibrated(1);
+  const auto claim_of = [&](double times) {
+    Job job = Sized(times);
+    job.version = kSecondCpuVersion;
+    return world.ClaimOf(job, host);
+  };
+  const Claim first = claim_of(2);
+  EXPECT_EQ(first.mode, Mode::kApproximate);
+  EXPECT_EQ(first.host_pfc_n, 0);
+  EXPECT_DOUBLE_EQ(first.claimed, 0.5 * kFull * 2 / 4);
+  EXPECT_FALSE(Has(first, kClaimUncalibrated));
+  EXPECT_TRUE(Has(first, kClaimHasVersionScale));
+  EXPECT_FALSE(Has(first, kClaimHasHostScale));
+  EXPECT_TRUE(SamePriceAgain(world.policy, first, world.Rules()));
+  const Claim second = claim_of(14);  // (1 x 2 + 10 x 4) / 11
+  EXPECT_DOUBLE_EQ(second.claimed, 0.5 * kFull * 14 / (42 / 11.0) * second.reliability);
+  // There is no average of its own above which reports could rise.
+  host.apps[0].rising = 49;
+  EXPECT_FALSE(Has(claim_of(20), kClaimRising));
+  EXPECT_EQ(host.apps[0].rising, 49);
+  // Ten samples are one.
+  world.Row(host, kSecondCpuVersion).pfc = {.n = 9, .mean = 2};
+  EXPECT_EQ(claim_of(2).mode, Mode::kApproximate);
+  const Claim own = claim_of(2);
+  EXPECT_EQ(own.mode, Mode::kNormal);
+  EXPECT_DOUBLE_EQ(own.claimed, 0.5 * kFull * own.reliability);
+  EXPECT_FALSE(Has(own, kClaimHasVersionScale));
+
+  // The version has no average yet, or the host is calibrated in another app: the estimate.
+  world.SetVersion(kSecondCpuVersion, 100, 4, 0);
+  host = Calibrated(1);
+  EXPECT_DOUBLE_EQ(claim_of(2).claimed, 0.5 * kFull);
+  world.SetVersion(kSecondCpuVersion, 101, 4, 0);
+  world.Row(host, kSecondCpuVersion).pfc = {};
+  world.Row(host).app = AppId{world.app.value + 1};
+  const Claim stranger = claim_of(2);
+  EXPECT_DOUBLE_EQ(stranger.claimed, 0.5 * kFull * stranger.reliability);
+  EXPECT_TRUE(Has(stranger, kClaimUncalibrated));
+}
+
+TEST_F(RobustTest, AHostThatIsNewToAVersionOnlyStaysWithinItsBudget) {
+  world.SetMinAvgPfc(0.5);
+  world.SetVersion(kSecondCpuVersion, 101, 1, 0);
+  host = Calibrated(1);
+  host.apps[0].expected = host.apps[0].claimed = 0.5 * 100 * kE;
+  Job job = Sized(50);
+  job.version = kSecondCpuVersion;
+  const Claim claim = world.ClaimOf(job, host);
+  EXPECT_TRUE(Has(claim, kClaimOverBudget));
+  EXPECT_DOUBLE_EQ(claim.claimed, 0.5 * kFull * 5.04);  // 1.04 x 101 - 100
+}
+
 // Otherwise a host that reports a hundredth of the truth would claim a fraction, and lower what its partners get.
 TEST_F(RobustTest, TheVersionsAverageCountsWithinTwiceAndHalfOfAHostsWithThirtyResults) {
   world.SetMinAvgPfc(0.5);

@@ -186,6 +186,21 @@ TEST(Format, ANewHostsClaimOfRobustIsItsEstimate) {
   EXPECT_THAT(failed, Not(HasSubstr("this host is new")));
 }
 
+TEST(Format, ASingleJobOfAHostThatIsNewToAVersionOnlyIsMeasured) {
+  const json changes = {{"flags", {"valid", "version_scale_applied"}},
+                        {"mode", "approximate"},
+                        {"host_average_before", {{"n", 0}}},
+                        {"host_scale", nullptr}};
+  const std::string text = ExplainText(RobustExplained(changes));
+  for (
+      const char* part :
+      {"2.5, the version's average", "approximate (the host is new to the app version)",
+       "0 of its results have been averaged, and by default ten are needed. It has had so many with another version "
+       "of the app"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
 TEST(Format, ANewHostsClaimOfRobustForAReplicatedJobIsMeasured) {
   const json changes = {{"flags", {"valid", "uncalibrated", "version_scale_applied"}},
                         {"mode", "approximate"},

@@ -265,7 +265,7 @@ enum ClaimFlag : std::uint32_t {
   // Not a claim: trickle payments of a result that was decided under another number of its host, without these
   // payments.
   kClaimPaidBefore = 1u << 19,
-  kClaimUncalibrated = 1u << 20,  // robust: the host's average has too few samples to price its jobs
+  kClaimUncalibrated = 1u << 20,  // robust: no average of the host in the app has enough samples to price its jobs
   kClaimOverBudget = 1u << 21,    // robust: limited by the budget of the host and app
   kClaimRising = 1u << 22,        // robust: the host's reports keep rising: watch this host
   kClaimRough = 1u << 23,         // robust: the host's average has too few samples to judge other claims by

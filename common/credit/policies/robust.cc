@@ -90,11 +90,23 @@ bool IsComparable(const Claim& claim) {
          (claim.flags & kClaimValid) != 0;
 }
 
+bool IsCalibrated(double samples, double mean, const Constants& constants) {
+  return samples >= constants.host_scale_min_samples && mean > 0;
+}
+
+// With the version: the jobs of a host that is calibrated with another one are measured, too.
+bool HasOwnAverage(const Claim& claim, const Constants& constants) {
+  return (claim.flags & kClaimUncalibrated) == 0 &&
+         IsCalibrated(claim.host_pfc_n, claim.host_pfc_mean, constants);
+}
+
 // Where other hosts do the same job, a claim is compared with theirs. A host with few results then has a more precise
-// average if some of the version's results count beside its own.
+// average if some of the version's results count beside its own. A host that is new to a version, and not to the app, has
+// nothing better: its budget limits what it gains by false reports.
 bool AveragesVersion(const Claim& claim, const Constants& constants) {
-  return IsReplicated(claim) && claim.version_pfc_n > constants.version_average_samples &&
-         claim.version_pfc_mean > 0;
+  const bool known = (claim.flags & kClaimUncalibrated) == 0;
+  return (IsReplicated(claim) || (known && !HasOwnAverage(claim, constants))) &&
+         claim.version_pfc_n > constants.version_average_samples && claim.version_pfc_mean > 0;
 }
 
 // m: the PFC/E of a job of the estimated size. Absent: unknown.
@@ -110,20 +122,20 @@ std::optional<double> AverageOf(const Claim& claim, const Constants& constants) 
         precise ? std::clamp(claim.version_pfc_mean, own / kUnlike, own * kUnlike) : claim.version_pfc_mean;
     return version + (own - version) * weight;
   }
-  if ((claim.flags & kClaimUncalibrated) == 0) return claim.host_pfc_mean;
+  if (HasOwnAverage(claim, constants)) return claim.host_pfc_mean;
   return std::nullopt;
 }
 
 // Sets pfc, mode and flags of a claim that passed the sanity check.
 void PriceMeasured(const Measure& measure, const Constants& constants, Claim& claim) {
-  const bool calibrated = (claim.flags & kClaimUncalibrated) == 0;
-  claim.mode = calibrated ? Mode::kNormal : Mode::kApproximate;
+  const bool own = HasOwnAverage(claim, constants);
+  claim.mode = own ? Mode::kNormal : Mode::kApproximate;
   claim.pfc = ExpectedPfc(claim, constants);
   if (const auto average = AverageOf(claim, constants)) {
     const double limit = constants.average_sample_limit * *average;
     if (measure.ratio > limit) claim.flags |= kClaimOneTimeCheat;
     claim.pfc *= std::min(measure.ratio, limit) / *average;
-    if (calibrated) claim.flags |= kClaimHasHostScale;
+    if (own) claim.flags |= kClaimHasHostScale;
     if (AveragesVersion(claim, constants)) claim.flags |= kClaimHasVersionScale;
   } else if (IsReplicated(claim) && (claim.flags & kClaimMinAvgDefined) == 0) {
     claim.pfc *= std::min(measure.ratio, 1.0);  // the first results of an app
@@ -185,8 +197,8 @@ std::optional<double> LevelOf(const ValidatedJob& job, const VersionInForce& ver
 }
 
 // Of a result that measures: late results and outliers do not.
-bool IsAboveAverage(const Claim& claim, const Measure& measure) {
-  return (claim.flags & (kClaimUncalibrated | kClaimLate | kClaimOutlier)) == 0 &&
+bool IsAboveAverage(const Claim& claim, const Measure& measure, const Constants& constants) {
+  return (claim.flags & (kClaimLate | kClaimOutlier)) == 0 && HasOwnAverage(claim, constants) &&
          measure.ratio > claim.host_pfc_mean;
 }
 
@@ -260,7 +272,10 @@ class Robust final : public StandardPolicy {
     }
     claim.host_pfc_n = job.row.pfc.n;
     claim.host_pfc_mean = job.row.pfc.mean;
-    if (!(job.row.pfc.n >= constants.host_scale_min_samples && job.row.pfc.mean > 0))
+    const auto calibrated = [&](const HostVersion& row) {
+      return row.app == job.app.id && IsCalibrated(row.pfc.n, row.pfc.mean, constants);
+    };
+    if (std::none_of(job.host.versions.begin(), job.host.versions.end(), calibrated))
       claim.flags |= kClaimUncalibrated;
     HostApp& record = HostAppFor(job.host, job.app);
     claim.failure_rate = record.error_rate;
@@ -270,7 +285,7 @@ class Robust final : public StandardPolicy {
     claim.budget = std::max(
         0.0, constants.budget_factor * (record.expected + ExpectedPfc(claim, constants)) - record.claimed);
     const Measure measure = MeasureWithinBound(claim, claim.benchmark);
-    if (measure.sane && IsAboveAverage(claim, measure) && record.rising + 1 >= kRisingAlarm)
+    if (measure.sane && IsAboveAverage(claim, measure, constants) && record.rising + 1 >= kRisingAlarm)
       claim.flags |= kClaimRising;
   }
 
@@ -287,17 +302,18 @@ class Robust final : public StandardPolicy {
 
   void Learn(const ValidatedJob& job, const Claim& claim, const Measure& measure, bool counted,
              Sample&) const override {
+    const Constants& constants = job.app.policy.constants;
     HostApp& record = HostAppFor(job.host, job.app);
-    record.error_rate *= job.app.policy.constants.error_rate_keep;
+    record.error_rate *= constants.error_rate_keep;
     if ((claim.flags & kClaimLate) != 0) return;
     if (IsReplicated(claim)) record.replicated_valid += 1;
-    if (counted && (claim.flags & kClaimUncalibrated) == 0) {
-      record.rising = (claim.flags & kClaimRising) != 0 ? 0
-                      : IsAboveAverage(claim, measure)  ? record.rising + 1
-                                                        : std::max(0.0, record.rising - kNotRising);
+    if (counted && HasOwnAverage(claim, constants)) {
+      record.rising = (claim.flags & kClaimRising) != 0           ? 0
+                      : IsAboveAverage(claim, measure, constants) ? record.rising + 1
+                                                                  : std::max(0.0, record.rising - kNotRising);
     }
     // A low claim of a replicated result must not leave budget for a high one of a single result.
-    const double usual = ExpectedPfc(claim, job.app.policy.constants);
+    const double usual = ExpectedPfc(claim, constants);
     const double expected = record.expected + usual;
     const double claimed = record.claimed + (IsReplicated(claim) ? usual : claim.pfc);
     if (!std::isfinite(expected) || !std::isfinite(claimed)) return;

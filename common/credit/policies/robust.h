@@ -8,9 +8,10 @@
 //   R          reliability: F(failure rate)/F(failure_allowance), F(f) = (1 - failure_weight f)/(1 - f), at least 0. Counts
 //              as 1 in the claim and its budget if the result is replicated: the other results show then whether the
 //              host keeps its small jobs only
-//   m          the average with which x is compared. A replicated result, while PFCmean(V) has more than
-//              version_average_samples samples: (n H + k V)/(n + k), H = PFCmean(H,V) of n samples before this result,
-//              V = PFCmean(V), k = host_scale_min_samples (at least 1). Any other result: H, if the host is calibrated,
+//   m          the average with which x is compared. A replicated result, or one of a host that is calibrated with another
+//              version of the app only, while PFCmean(V) has more than version_average_samples samples:
+//              (n H + k V)/(n + k), H = PFCmean(H,V) of n samples before this result, V = PFCmean(V),
+//              k = host_scale_min_samples (at least 1). Any other result: H, if the host is calibrated with the version,
 //              i.e. n >= k. V counts as at least H/2 and at most 2 H if n >= 3 k
 //   claim      D x min(x, average_sample_limit m)/m x R. Without m: D x R, but E x min(x, 1) if the result is replicated
 //              and the app has no X either
@@ -21,9 +22,10 @@
 //   granted    the low average (low_average.h) of the claims that come from a measurement; if there is none, of all. A
 //              claim above 1.3 times the lowest of them does not count; if a single one of several is left, with kClaimRough
 //              (n < 3 k), 0.8 of it. Of those that are left, one with kClaimUnreliable (R below 0.85) does not count
-//              beside a lower one without. At most D x R, if no host of a claim that counts is calibrated. Of a
-//              replicated result then times the lowest R of the hosts whose claims count (before the limit of 1.3),
-//              unless one of them vouches: its claim has no kClaimUnreliable, or no kClaimRough and R is at least 0.3
+//              beside a lower one without. At most D x R, if no host of a claim that counts is calibrated with a
+//              version of the app. Of a replicated result then times the lowest R of the hosts whose claims count
+//              (before the limit of 1.3), unless one of them vouches: its claim has no kClaimUnreliable, or no
+//              kClaimRough and R is at least 0.3
 //
 // The failure rate is the recent average over the host's jobs of the app, all versions together: an error, abort,
 // time-out or invalid result counts 1, a valid result 0. The user's abort is not excused by an exit status: a job was
@@ -42,10 +44,10 @@
 //   host_pfc_*      the average of host and version before this result
 //   failure_rate    before this result
 //   budget          FLOPs that the budget leaves for this claim
-//   flags           kClaimUncalibrated: the host is not calibrated; kClaimRising
+//   flags           kClaimUncalibrated: the host is calibrated with no version of the app; kClaimRising
 // Set by Price(): mode, pfc, claimed, reliability, kClaimPfcClamped, kClaimOneTimeCheat (x was cut), kClaimSanityFailed,
-// kClaimHasHostScale (calibrated, and from a measurement), kClaimHasVersionScale (m contains PFCmean(V); with neither m nor
-// X: E x min(x, 1)), kClaimOverBudget, kClaimRough, kClaimUnreliable, kClaimNoClaim.
+// kClaimHasHostScale (calibrated with the version, and from a measurement), kClaimHasVersionScale (m contains PFCmean(V);
+// with neither m nor X: E x min(x, 1)), kClaimOverBudget, kClaimRough, kClaimUnreliable, kClaimNoClaim.
 #pragma once
 
 #include <cstdint>

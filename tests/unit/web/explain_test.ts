@@ -219,7 +219,7 @@ test("robust: work above the workunit's limit counts as the limit", () => {
 
 test("robust: a new host or an insane result earns the estimate", () => {
   const fresh = robustGrant(["uncalibrated"], ["sanity_check_failed", "version_scale_applied"]);
-  assert.match(textOf(fresh, "work").sentences.join(" "), /This host is new to this app version.*until ten results have been averaged.*So far there are \d+/);
+  assert.match(textOf(fresh, "work").sentences.join(" "), /This host is new to this app:.*until ten results with one version have been averaged.*With this version there are \d+ so far/);
   assert.deepEqual(textOf(fresh, "scales").terms.map((one) => one.label).slice(1), ["reliability", "work claimed"]);
   const insane = robustGrant(["sanity_check_failed"], ["uncalibrated"]);
   assert.equal(priceOf(insane.claim!).basis.kind, "estimate");
@@ -275,6 +275,27 @@ test("robust: a new host's replicated result is compared with the average of the
   assert.match(textOf(grant, "scales").sentences[0]!, /no job counts for more than its size estimate/);
   claim.pfc = Number(claim.pfc) * 2;
   assert.equal(priceOf(claim).agrees, false);
+});
+
+test("robust: a single result of a host that is new to the version only is compared with the average of the version", () => {
+  const grant = robustGrant(["version_scale_applied", "uncalibrated"], ["one_time_cheat", "clamped", "host_scale_applied"]);
+  const claim = grant.claim!;
+  claim.flags = claim.flags.filter((flag) => flag !== "uncalibrated");
+  claim.awaited_claims = 1;
+  claim.min_avg_pfc = 0.5;
+  claim.version_average = { n: 230, mean: 2.5 };
+  claim.host_average_before = { n: 5, mean: 1 };
+  claim.reliability = 0.9;
+  claim.failure_rate = 0.07;
+  claim.pfc = (Number(claim.facts.benchmark) * Number(claim.facts.elapsed_time_s) * 0.5 * 0.9) / 2; // (5 x 1 + 10 x 2.5) / 15
+  assert.ok(priceOf(claim).agrees);
+  assert.deepEqual(priceOf(claim).factors.map((f) => f.what), ["version", "reliability"]);
+  assert.match(textOf(grant, "scales").sentences.join(" "),
+    /× 0.2500 for app version and computer: this computer is new to the version, but not to the app. This one has done 5 .*7.000 % of this computer's recent jobs/);
+  // The version has no average yet: the estimate.
+  claim.flags = ["valid"];
+  const text = textOf(grant, "work").sentences.join(" ");
+  assert.match(text, /new to this app version, and too few results of the version have been averaged/);
 });
 
 test("robust: a replicated result is compared with an average of host and version", () => {

@@ -126,7 +126,9 @@ function workStep(claim: Claim, price: Price, t: NumberFormat): Step {
         step.sentences.push("The work that this run would amount to is infinite or no number.");
       } else if (hasFlag(claim, "uncalibrated")) {
         const so_far = format.count(format.toNumber(claim.host_average_before.n));
-        step.sentences.push(`This host is new to this app version: until ten results have been averaged (unless the project has chosen another number), a result with nothing to compare it with earns the estimate. So far there are ${so_far}.`);
+        step.sentences.push(`This host is new to this app: until ten results with one version have been averaged (unless the project has chosen another number), a result with nothing to compare it with earns the estimate. With this version there are ${so_far} so far.`);
+      } else if (claim.policy === "robust") {
+        step.sentences.push("This host is new to this app version, and too few results of the version have been averaged so far. So there is nothing to compare this one with, and it earns the estimate.");
       }
       break;
     case "counted":
@@ -153,8 +155,9 @@ function factorSentence(factor: Factor, claim: Claim, t: NumberFormat): string {
   if (factor.what === "version" && claim.policy === "robust") {
     const samples = format.toNumber(claim.host_average_before.n);
     const numbers = `(${t.plain(factor.bottom)} beside ${t.plain(factor.top)} per unit of work)`;
+    const why = (claim.awaited_claims ?? 1) > 1 ? "several computers did this job" : "this computer is new to the version, but not to the app";
     return samples > 0
-      ? `× ${value} for app version and computer: several computers did this job. This one has done ${format.count(samples)} with this version so far, so what the version needs on all computers counts beside its own average ${numbers}.`
+      ? `× ${value} for app version and computer: ${why}. This one has done ${format.count(samples)} with this version so far, so what the version needs on all computers counts beside its own average ${numbers}.`
       : `× ${value} for the app version: this computer is new to it and has no average of its own yet, so its work is compared with what this version needs on all computers ${numbers}.`;
   }
   if (factor.what === "bound") return `No job counts for more than the workunit's limit, so its work is cut to ${t.flops(factor.flops)}.`;
