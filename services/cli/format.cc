@@ -212,8 +212,8 @@ std::string_view FormationWords(std::string_view policy) {
        "one of several claims is left, and its host has few results, four fifths of it are granted. A claim "
        "of a host that fails often does not count beside a lower one of a host that does not. If "
        "all hosts of claims that count are new, at most the size estimate x app's mean is granted. If "
-       "they all fail often, and none of them has many results and a reliability of 0.3 or more, the "
-       "amount is multiplied by the lowest reliability of them. A single claim is granted as it is."},
+       "none of them has a reliability of 0.9 or more, or of 0.3 or more and many results, the amount is "
+       "multiplied by the square of the reliability of each of them. A single claim is granted as it is."},
       {"assigned", "The assigned credit; several reports of apps are combined like benchmark claims."},
       {"none", "This policy keeps statistics and grants nothing."},
   };
@@ -299,7 +299,8 @@ std::string ClaimsText(const json& grant, const json& claim) {
       if (flags.is_array() && std::find(flags.begin(), flags.end(), flag) != flags.end())
         words += (words.empty() ? "" : ", ") + Spaced(flag);
     }
-    if (Flag(one, "unreliable") && Has(one, "reliability"))
+    // The reliability of a host that does not vouch for others.
+    if (Has(one, "reliability") && At(one, "reliability") < 0.9)
       words += " (reliability " + Text(one, "reliability") + ")";
     table.Add({IdText(one, "result"), IdText(one, "host"), Text(one, "claimed"), Text(one, "pfc"),
                Text(one, "mode"), words});

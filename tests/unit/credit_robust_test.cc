@@ -402,6 +402,7 @@ TEST_F(RobustTest, TheGrantIsTheLowAverageOfMeasuredClaimsUpToThirteenTenthsOfTh
     c.flags = kClaimValid | flags;
     c.claimed = claimed;
     c.awaited = 2;
+    c.reliability = 1;
     c.fpops_est = 10 * kE;
     return c;
   };
@@ -432,6 +433,7 @@ TEST_F(RobustTest, AJobThatNewHostsAloneHaveMeasuredPaysAtMostItsDefault) {
     c.flags = kClaimValid | kClaimHasVersionScale | kClaimMinAvgDefined | flags;
     c.claimed = claimed;
     c.awaited = 2;
+    c.reliability = 1;
     c.min_avg_pfc = 0.5;
     c.fpops_est = 5 * kE;
     return c;
@@ -515,26 +517,31 @@ TEST_F(RobustTest, HostsThatAllFailOftenDoNotVouchForEachOther) {
     return c;
   };
   constexpr std::uint32_t kFew = kClaimUnreliable | kClaimRough;
-  EXPECT_EQ(world.Settle({claim(10, 0.5, kFew), claim(10, 0.25, kFew)}).credit, 2.5);
-  EXPECT_EQ(world.Settle({claim(10, 0.25, kFew), claim(12, 0.5, kFew)}).credit, 0.25 * 120 / 11);
+  EXPECT_EQ(world.Settle({claim(10, 0.5, kFew), claim(10, 0.25, kFew)}).credit, 0.15625);
+  EXPECT_EQ(world.Settle({claim(10, 0.25, kFew), claim(12, 0.5, kFew)}).credit, 0.015625 * 120 / 11);
+  EXPECT_EQ(world.Settle({claim(10, 0.5, kFew), claim(10, 0.5, kFew), claim(10, 0.25, kFew)}).credit,
+            0.0390625);
   EXPECT_EQ(world.Settle({claim(10, 0, kFew), claim(10, 0.25, kFew)}).credit, 0);
   // A claim left alone, from few results, counts four fifths before.
-  EXPECT_EQ(world.Settle({claim(10, 0.5, kFew), claim(20, 0.25, kFew)}).credit, 2);
+  EXPECT_EQ(world.Settle({claim(10, 0.5, kFew), claim(20, 0.25, kFew)}).credit, 0.125);
 
-  // One host that returns its jobs is enough, also one without history, and if its own claim is too high.
+  // One host that returns its jobs is enough, also one with two results, and if its own claim is too high.
   EXPECT_EQ(world.Settle({claim(10, 0.25, kFew), claim(10, 0.9, kClaimRough)}).credit, 10);
+  EXPECT_DOUBLE_EQ(world.Settle({claim(10, 0.25, kFew), claim(10, 0.89, kClaimRough)}).credit,
+                   10 * std::pow(0.25 * 0.89, 2));
   EXPECT_EQ(world.Settle({claim(10, 0.25, kClaimUnreliable), claim(14, 0.9)}).credit, 10);
   // A host with many results that returns most of its work vouches, too; with few results it does not.
   EXPECT_EQ(world.Settle({claim(10, 0.25, kFew), claim(10, 0.3, kClaimUnreliable)}).credit, 10);
-  EXPECT_EQ(world.Settle({claim(10, 0.25, kFew), claim(10, 0.3, kFew)}).credit, 2.5);
-  EXPECT_EQ(world.Settle({claim(10, 0.25, kClaimUnreliable), claim(10, 0.29, kClaimUnreliable)}).credit, 2.5);
+  EXPECT_DOUBLE_EQ(world.Settle({claim(10, 0.25, kFew), claim(10, 0.3, kFew)}).credit, 0.05625);
+  EXPECT_DOUBLE_EQ(
+      world.Settle({claim(10, 0.25, kClaimUnreliable), claim(10, 0.28, kClaimUnreliable)}).credit, 0.049);
   // A host whose claim does not count does not vouch.
   Claim invalid = claim(10, 0.9);
   invalid.flags &= ~kClaimValid;
-  EXPECT_EQ(world.Settle({claim(10, 0.5, kFew), claim(10, 0.25, kFew), invalid}).credit, 2.5);
+  EXPECT_EQ(world.Settle({claim(10, 0.5, kFew), claim(10, 0.25, kFew), invalid}).credit, 0.15625);
   Claim estimate = claim(10, 0.9, kClaimUncalibrated);
   estimate.flags &= ~kClaimHasHostScale;
-  EXPECT_EQ(world.Settle({claim(10, 0.5, kFew), claim(10, 0.25, kFew), estimate}).credit, 2.5);
+  EXPECT_EQ(world.Settle({claim(10, 0.5, kFew), claim(10, 0.25, kFew), estimate}).credit, 0.15625);
 
   // A single result has its factor in the claim.
   Claim single = claim(10, 0.25, kFew);
@@ -555,7 +562,7 @@ TEST_F(RobustTest, NewHostsThatAllFailOftenEarnLessThanTheDefault) {
     claims.push_back(world.ClaimOf(job, *one));
     claims.back().result = ResultId(claims.size());
   }
-  EXPECT_EQ(world.Settle(claims).credit, 0.5 * kFull * Reliability(0.3, world.Rules()));
+  EXPECT_DOUBLE_EQ(world.Settle(claims).credit, 0.5 * kFull * std::pow(Reliability(0.3, world.Rules()), 4));
 }
 
 TEST_F(RobustTest, AHostFailsOftenFromAnEighthOfFailuresOn) {

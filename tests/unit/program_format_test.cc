@@ -229,7 +229,7 @@ TEST(Format, ANewHostsClaimOfRobustForAReplicatedJobIsMeasured) {
   EXPECT_THAT(ExplainText(RobustExplained(first)), Not(HasSubstr("cut")));
 }
 
-// The award of hosts that all fail often depends on the lowest reliability of them.
+// The award of hosts that all are new or fail often depends on the reliability of each of them.
 TEST(Format, TheClaimsOfRobustShowTheReliabilityOfHostsThatFailOften) {
   json answer =
       RobustExplained({{"flags", {"valid", "host_scale_applied", "unreliable"}}, {"reliability", 0.25}});
@@ -237,12 +237,15 @@ TEST(Format, TheClaimsOfRobustShowTheReliabilityOfHostsThatFailOften) {
       {"result": 4712, "host": 18, "mode": "normal", "flags": ["valid", "unreliable"], "pfc": 1e13, "claimed": 23,
        "reliability": 0.125},
       {"result": 4713, "host": 19, "mode": "normal", "flags": ["valid"], "pfc": 1e13, "claimed": 23,
-       "reliability": 1.01}])");
+       "reliability": 1.01},
+      {"result": 4714, "host": 20, "mode": "normal", "flags": ["valid"], "pfc": 1e13, "claimed": 23,
+       "reliability": 0.875}])");
   const std::string text = ExplainText(answer);
   EXPECT_THAT(text, HasSubstr("this result, unreliable (reliability 0.25)"));
   EXPECT_THAT(text, HasSubstr("unreliable (reliability 0.125)"));
+  EXPECT_THAT(text, HasSubstr("(reliability 0.875)"));  // a new host
   EXPECT_THAT(text, Not(HasSubstr("1.01")));
-  EXPECT_THAT(text, HasSubstr("multiplied by the lowest reliability"));
+  EXPECT_THAT(text, HasSubstr("multiplied by the square of the reliability of each of them"));
 }
 
 TEST(Format, AClaimOfRobustForAReplicatedJobIsComparedWithAnAverageOfHostAndVersion) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -19,9 +21,10 @@ namespace {
 constexpr std::uint32_t kPriceFlags = kClaimPfcClamped | kClaimOneTimeCheat | kClaimSanityFailed |
                                       kClaimHasVersionScale | kClaimHasHostScale | kClaimOverBudget |
                                       kClaimRough | kClaimUnreliable | kClaimNoClaim;
-constexpr double kChecksPerResult = 0.1;  // bounds the gain of unchecked results to this
-constexpr double kReliable = 0.85;        // R from which on results vouch for a host
-constexpr double kReturnsMost = 0.3;      // R from which on a host with many results vouches for a partner
+constexpr double kChecksPerResult = 0.1;       // bounds the gain of unchecked results to this
+constexpr double kReliable = 0.85;             // a host whose R is lower fails often
+constexpr double kReturnsItsJobs = 0.9;        // R from which on a host vouches for its partners
+constexpr double kReturnsMost = 0.3;           // the same for a host with many results
 constexpr std::uint32_t kHostsThatVouch = 20;  // so many make it unlikely that they are one person's
 constexpr double kPrecise = 3;       // samples from which on claims are compared, in host_scale_min_samples
 constexpr double kUnlike = 2;        // PFCmean(V) counts beside a precise average within this factor
@@ -161,15 +164,17 @@ double LowestReliable(const Counted& counted) {
 
 // The factor on the award of a replicated result. Hosts that end most of their jobs at once are sent most jobs, so they meet
 // in workunits; then no claim of theirs shows that they keep the small jobs. One of the hosts must return its jobs. With
-// many results a lower R is enough: where many jobs fail, all hosts have one, and a new identity has few results.
+// many results a lower R is enough: where many jobs fail, all hosts have one, and a new identity has few results. R alone
+// is too little: it takes failed jobs for 2.25 average ones, and these hosts keep the smallest.
 double ReliabilityTogether(const Counted& counted) {
-  double lowest = 1;
+  std::vector<double> factors;
   for (const Claim* claim : counted.counting) {
-    if (!IsReplicated(*claim) || (claim->flags & kClaimUnreliable) == 0) return 1;
+    if (!IsReplicated(*claim) || claim->reliability >= kReturnsItsJobs) return 1;
     if ((claim->flags & kClaimRough) == 0 && claim->reliability >= kReturnsMost) return 1;
-    lowest = std::min(lowest, claim->reliability);
+    factors.push_back(claim->reliability * claim->reliability);
   }
-  return lowest;
+  std::sort(factors.begin(), factors.end());  // the product must not depend on the order of the claims
+  return std::accumulate(factors.begin(), factors.end(), 1.0, std::multiplies<>());
 }
 
 // The default claim, Cobblestones. Absent: the host of a claim that counts is calibrated.

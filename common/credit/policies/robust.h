@@ -23,9 +23,9 @@
 //              claim above 1.3 times the lowest of them does not count; if a single one of several is left, with kClaimRough
 //              (n < 3 k), 0.8 of it. Of those that are left, one with kClaimUnreliable (R below 0.85) does not count
 //              beside a lower one without. At most D x R, if no host of a claim that counts is calibrated with a
-//              version of the app. Of a replicated result then times the lowest R of the hosts whose claims count
-//              (before the limit of 1.3), unless one of them vouches: its claim has no kClaimUnreliable, or no
-//              kClaimRough and R is at least 0.3
+//              version of the app. Of a replicated result then times R^2 of each host whose claim counts
+//              (before the limit of 1.3), unless one of them vouches: R is at least 0.9, or at least 0.3 without
+//              kClaimRough
 //
 // The failure rate is the recent average over the host's jobs of the app, all versions together: an error, abort,
 // time-out or invalid result counts 1, a valid result 0. The user's abort is not excused by an exit status: a job was

@@ -377,10 +377,10 @@ test("robust: computers that all fail often do not vouch for each other", () => 
   const claim = grant.claim!;
   const settled = settle(grant, claim);
   assert.equal(settled.rule, "low_average");
-  assert.equal(settled.reliability, Math.min(Number(claim.reliability), ...grant.other_claims.map((other) => Number(other.reliability))));
+  assert.equal(settled.reliability, [claim, ...grant.other_claims].reduce((product, one) => product * Number(one.reliability) ** 2, 1));
   assert.ok(settled.reliability < 0.85);
-  assert.match(textOf(grant, "replicas").sentences.join(" "), /All computers whose claims count fail often/);
-  // Claims of 12 and 10 make 120/11; the lowest reliability is 0.25.
+  assert.match(textOf(grant, "replicas").sentences.join(" "), /All computers whose claims count are new or fail often/);
+  // Claims of 12 and 10 make 120/11; the reliabilities are 0.5 and 0.25.
   grant.other_claims = grant.other_claims.slice(0, 1);
   const other = grant.other_claims[0]!;
   claim.awaited_claims = 2;
@@ -394,14 +394,14 @@ test("robust: computers that all fail often do not vouch for each other", () => 
     const { rule, reliability } = settle(grant, claim);
     return [rule, reliability];
   };
-  assert.deepEqual(given(30 / 11), ["low_average", 0.25]);
-  assert.match(textOf(grant, "replicas").sentences.join(" "), /10.91.*multiplied by 0.2500, the lowest reliability of them: 2.73/);
+  assert.deepEqual(given(1.875 / 11), ["low_average", 0.015625]);
+  assert.match(textOf(grant, "replicas").sentences.join(" "), /10.91.*multiplied by 0.0156\d*, the square of the product of their reliabilities: 0.17/);
   // A computer with many results that returns most of its work vouches.
   claim.flags = ["valid", "host_scale_applied", "unreliable"];
   assert.deepEqual(given(120 / 11), ["low_average", 1]);
   assert.doesNotMatch(textOf(grant, "replicas").sentences.join(" "), /fail often/);
-  claim.reliability = 0.29;
-  assert.deepEqual(given(30 / 11), ["low_average", 0.25]);
+  claim.reliability = 0.25;
+  assert.deepEqual(given(0.46875 / 11), ["low_average", 0.00390625]);
   // So does one that returns its jobs, without history.
   claim.flags = ["valid", "host_scale_applied", "rough_average"];
   claim.reliability = 0.9;
@@ -410,14 +410,14 @@ test("robust: computers that all fail often do not vouch for each other", () => 
   // A claim from few results that is left alone, and the estimate of new hosts.
   claim.flags = ["valid", "host_scale_applied", "unreliable", "rough_average"];
   claim.reliability = 0.5;
-  assert.deepEqual(given(2), ["rough_alone", 0.25]);
-  assert.match(textOf(grant, "replicas").sentences.join(" "), /four fifths of it: 8.00.*reliability of them: 2.00/);
+  assert.deepEqual(given(0.125), ["rough_alone", 0.015625]);
+  assert.match(textOf(grant, "replicas").sentences.join(" "), /four fifths of it: 8.00.*product of their reliabilities: 0.13/);
   claim.claimed = 10;
   claim.flags = other.flags = ["valid", "host_scale_applied", "unreliable", "rough_average", "uncalibrated"];
   claim.min_avg_pfc = 1;
   claim.facts.fpops_est = (5 * 86400e9) / 200;
   claim.pfc = 2 * claim.facts.fpops_est;
-  assert.deepEqual(given(1.25), ["new_hosts", 0.25]);
+  assert.deepEqual(given(0.078125), ["new_hosts", 0.015625]);
   // A single result has the factor in its claim.
   claim.flags = ["valid", "host_scale_applied", "unreliable", "rough_average"];
   claim.awaited_claims = 1;

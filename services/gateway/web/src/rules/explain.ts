@@ -308,8 +308,8 @@ function replicasStep(grant: Grant, s: Settlement, t: NumberFormat): Step {
   const sentences = [
     others === 0 ? "" : `The same workunit went to ${others === 1 ? "one other computer" : `${others} other computers`}. Each made a claim of its own.`,
     ruleSentence(s, grant, t),
-    s.reliability === 1 ? "" : "All computers whose claims count fail often, so they may all have kept only jobs that are small for their " +
-      `estimates. Therefore the credit is multiplied by ${t.plain(s.reliability)}, the lowest reliability of them: ${t.credit(s.before)}.`,
+    s.reliability === 1 ? "" : "All computers whose claims count are new or fail often, so they may all have kept only jobs that are small for " +
+      `their estimates. Therefore the credit is multiplied by ${t.plain(s.reliability)}, the square of the product of their reliabilities: ${t.credit(s.before)}.`,
   ].filter((text) => text !== "");
   return { id: "replicas", title: others === 0 ? "What counts" : "The other replicas", sentences, terms: [], facts: [] };
 }

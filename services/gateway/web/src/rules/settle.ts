@@ -43,7 +43,7 @@ export interface Settlement {
   rule: Rule;
   claims: Counted[]; // this result's first
   worth: number; // Cobblestones by the rule
-  reliability: number; // robust: a factor below 1 if the computers whose claims count all fail often
+  reliability: number; // robust: a factor below 1 if no computer whose claim counts vouches for the others
   before: number; // Cobblestones before cap and rounding: worth x reliability
   cap: number | null; // if it cut the grant
   agrees: boolean;
@@ -55,7 +55,8 @@ interface Part {
 }
 
 const kTimesLowest = 1.3; // robust: a claim counts up to so many times the lowest one
-const kReturnsMost = 0.3; // robust: the reliability from which on a computer with many results vouches for a partner
+const kReturnsItsJobs = 0.9; // robust: the reliability from which on a computer vouches for its partners
+const kReturnsMost = 0.3; // robust: the same for a computer with many results
 const kRoughAlone = 0.8; // robust: how a claim from few results counts that is left alone
 const kAnchorShare = 0.1; // boinc: keeps the weight finite at the anchor
 const kBoincCreditOfFlop = 200 / 86400e9; // Cobblestones
@@ -122,9 +123,8 @@ function lowAverage(parts: Part[]): number {
 // Policy `robust`: the factor on the award of a replicated result. One of its computers must return its jobs.
 function reliabilityTogether(deciding: Part[], claim: Claim): number {
   if ((claim.awaited_claims ?? 1) <= 1) return 1;
-  const vouches = ({ claim: one }: Part): boolean => !hasFlag(one, "unreliable")
-    || (!hasFlag(one, "rough_average") && one.reliability >= kReturnsMost);
-  return deciding.some(vouches) ? 1 : Math.min(...deciding.map((p) => p.claim.reliability));
+  const vouches = ({ claim: one }: Part): boolean => one.reliability >= (hasFlag(one, "rough_average") ? kReturnsItsJobs : kReturnsMost);
+  return deciding.some(vouches) ? 1 : deciding.reduce((product, p) => product * p.claim.reliability ** 2, 1);
 }
 
 interface ClaimToCount {
