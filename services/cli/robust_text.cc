@@ -108,7 +108,7 @@ std::string ReasonOfANewHost(const json& claim) {
   if (!Marked(claim, "version_scale_applied"))
     return "Until then a result with nothing to compare it with earns the estimate";
   if (IsReplicated(claim)) return "Other hosts compute this job, too, so its size is measured";
-  return "It has had so many with another version of the app, so the version's average counts for it until then";
+  return "It has them with another version of the app, so until then its jobs are compared with the version's average";
 }
 
 std::string AverageText(const json& average) {

@@ -195,8 +195,8 @@ TEST(Format, ASingleJobOfAHostThatIsNewToAVersionOnlyIsMeasured) {
   for (
       const char* part :
       {"2.5, the version's average", "approximate (the host is new to the app version)",
-       "0 of its results have been averaged, and by default ten are needed. It has had so many with another version "
-       "of the app"}) {
+       "0 of its results have been averaged, and by default ten are needed. It has them with another version of "
+       "the app"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }
@@ -229,7 +229,7 @@ TEST(Format, ANewHostsClaimOfRobustForAReplicatedJobIsMeasured) {
   EXPECT_THAT(ExplainText(RobustExplained(first)), Not(HasSubstr("cut")));
 }
 
-// The award of hosts that all are new or fail often depends on the reliability of each of them.
+// The award of hosts that are all new or fail often depends on the reliability of each of them.
 TEST(Format, TheClaimsOfRobustShowTheReliabilityOfHostsThatFailOften) {
   json answer =
       RobustExplained({{"flags", {"valid", "host_scale_applied", "unreliable"}}, {"reliability", 0.25}});
